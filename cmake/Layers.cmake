@@ -1,0 +1,17 @@
+# np_layer(NAME [LINK libs...]): the static library np_NAME of all src/NAME/*.c,
+# when that directory exists.
+function(np_layer name)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(np_${name} STATIC ${sources})
+  target_link_libraries(np_${name} PRIVATE np_options)
+  foreach(library ${arg_LINK})
+    if(library MATCHES "^np_" AND NOT TARGET ${library})
+      continue()
+    endif()
+    target_link_libraries(np_${name} PUBLIC ${library})
+  endforeach()
+endfunction()

@@ -1,0 +1,17 @@
+/*
+ * Functions that cannot be used safely, or that hide a dependency on the
+ * locale or on static memory. Included in front of every file of ours.
+ */
+#ifndef NP_BASE_BANNED_H
+#define NP_BASE_BANNED_H
+
+/* their headers first, so that only our own uses are caught */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok gets atoi atol atoll atof
+#pragma GCC poison gmtime localtime ctime asctime tmpnam tempnam mktemp
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * Writers: a report rendered as text, json, csv or md into a buffer.
+ *
+ * Text is for people: aligned tables by display width (East Asian wide
+ * characters count two), cut to the terminal's width, colour only when asked.
+ * Anything from a capture is made harmless first: control characters and escape
+ * sequences become visible, so a name cannot drive the terminal.
+ */
+#ifndef NP_REPORT_WRITER_H
+#define NP_REPORT_WRITER_H
+
+#include "report/report.h"
+
+enum np_format { NP_FORMAT_TEXT, NP_FORMAT_JSON, NP_FORMAT_CSV, NP_FORMAT_MD };
+
+/* "text", "json", "csv", "md"; false when unknown. */
+bool np_format_parse(const char *name, enum np_format *out);
+
+struct np_write_options {
+	enum np_format format;
+	bool color;          /* ANSI colours in text */
+	unsigned width;      /* columns of the terminal; 0: do not cut */
+	bool verbose;        /* text: all evidence, help lines; else a few */
+	const char *table;   /* csv: only this table id; NULL: all, each under a "# id" line */
+};
+
+/* Append the rendered report to `out`. E_NOMEM; E_NOTFOUND for an unknown table. */
+enum np_status np_report_write(const struct np_report *report, const struct np_write_options *options,
+                               struct np_buf *out, struct np_err *err);
+
+/* Append `text` as it may be shown on a terminal: control characters, C1, bidi
+ * overrides and invalid UTF-8 as visible escapes (\x1b, \u202e), else unchanged. */
+void np_text_safe(struct np_buf *out, np_str text);
+
+/* Columns that `text` takes on a terminal (after np_text_safe). */
+size_t np_text_width(np_str text);
+
+#endif
