@@ -1,0 +1,185 @@
+#include "profile/profile.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COLUMN_DESC_(type, name, help) {#name, #type, help, sizeof(type), offsetof(struct NP_TAG, name)},
+
+/* One description per table. NP_TAG names the struct that offsetof looks into. */
+#define DESC(tag, COLUMNS)                                                                \
+	static const struct np_column_desc tag##_columns[] = {COLUMNS(COLUMN_DESC_)};      \
+	const struct np_table_desc tag##_desc = {#tag + 3, tag##_columns,                  \
+	                                         sizeof tag##_columns / sizeof *tag##_columns};
+
+#define NP_TAG np_steps
+DESC(np_steps, NP_STEPS_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_kernels
+DESC(np_kernels, NP_KERNELS_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_kernel_shapes
+DESC(np_kernel_shapes, NP_KERNEL_SHAPES_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_host_ops
+DESC(np_host_ops, NP_HOST_OPS_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_tasks
+DESC(np_tasks, NP_TASKS_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_comm_ops
+DESC(np_comm_ops, NP_COMM_OPS_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_comm_tasks
+DESC(np_comm_tasks, NP_COMM_TASKS_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_comm_time
+DESC(np_comm_time, NP_COMM_TIME_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_comm_bandwidth
+DESC(np_comm_bandwidth, NP_COMM_BANDWIDTH_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_comm_matrix
+DESC(np_comm_matrix, NP_COMM_MATRIX_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_flows
+DESC(np_flows, NP_FLOWS_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_step_trace
+DESC(np_step_trace, NP_STEP_TRACE_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_op_memory
+DESC(np_op_memory, NP_OP_MEMORY_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_memory
+DESC(np_memory, NP_MEMORY_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_counters
+DESC(np_counters, NP_COUNTERS_COLUMNS)
+#undef NP_TAG
+
+struct np_profile *np_profile_new(void)
+{
+	struct np_profile *self = np_calloc(1, sizeof *self);
+	if (!self)
+		return NULL;
+	np_arena_init(&self->arena);
+	if (!np_intern_init(&self->strings)) {
+		np_profile_free(self);
+		return NULL;
+	}
+	return self;
+}
+
+void np_profile_free(struct np_profile *self)
+{
+	if (!self)
+		return;
+#define RELEASE_(tag, COLUMNS, member) np_rows_release(&self->member, &tag##_desc);
+	NP_TABLES(RELEASE_)
+#undef RELEASE_
+	for (size_t i = 0; i < self->metrics.n; i++)
+		np_free(self->metrics.v[i].v);
+	np_vec_release(&self->metrics);
+	np_vec_release(&self->diags);
+	np_intern_release(&self->strings);
+	np_arena_release(&self->arena);
+	np_free(self);
+}
+
+void np_profile_diag(struct np_profile *self, const char *code, const char *file, uint64_t count,
+                     const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	struct np_diag diag = {.code = code, .count = count};
+	diag.text = np_arena_cstr(&self->arena, np_str_of(text));
+	diag.file = file ? np_arena_cstr(&self->arena, np_str_of(file)) : NULL;
+	if (diag.text)
+		(void)np_vec_push(&self->diags, diag);
+}
+
+const struct np_metric *np_profile_metric(const struct np_profile *self, const char *name)
+{
+	uint32_t id = np_intern_find(&self->strings, np_str_of(name));
+	for (size_t i = 0; id != NP_ID_NONE && i < self->metrics.n; i++)
+		if (self->metrics.v[i].name == id)
+			return &self->metrics.v[i];
+	return NULL;
+}
+
+struct np_metric *np_profile_metric_add(struct np_profile *self, np_str name)
+{
+	uint32_t id = np_intern_add(&self->strings, name);
+	if (id == NP_ID_NONE)
+		return NULL;
+	for (size_t i = 0; i < self->metrics.n; i++)
+		if (self->metrics.v[i].name == id)
+			return &self->metrics.v[i];
+	size_t rows = self->kernels.n;
+	struct np_metric metric = {.name = id, .v = np_realloc(NULL, rows, sizeof(double))};
+	if (!metric.v)
+		return NULL;
+	for (size_t i = 0; i < rows; i++)
+		metric.v[i] = NAN;
+	if (!np_vec_push(&self->metrics, metric)) {
+		np_free(metric.v);
+		return NULL;
+	}
+	return &self->metrics.v[self->metrics.n - 1];
+}
+
+uint32_t np_profile_find_step(const struct np_profile *self, int64_t id)
+{
+	/* the last one is the likely one: rows come in order of steps */
+	for (size_t i = self->steps.n; i-- > 0;)
+		if (self->steps.id[i] == id)
+			return (uint32_t)i;
+	return NP_NO_U32;
+}
+
+/* Everything that refers to steps by row must follow when one is put in between. */
+static void shift_step_rows(struct np_profile *self, uint32_t from)
+{
+	for (size_t i = 0; i < self->kernels.n; i++)
+		if (self->kernels.step[i] != NP_NO_U32 && self->kernels.step[i] >= from)
+			self->kernels.step[i]++;
+	for (size_t i = 0; i < self->comm_ops.n; i++)
+		if (self->comm_ops.step[i] != NP_NO_U32 && self->comm_ops.step[i] >= from)
+			self->comm_ops.step[i]++;
+}
+
+uint32_t np_profile_add_step(struct np_profile *self, int64_t id)
+{
+	uint32_t found = np_profile_find_step(self, id);
+	if (found != NP_NO_U32)
+		return found;
+	if (np_profile_add(self, steps) == SIZE_MAX)
+		return NP_NO_U32;
+	struct np_steps *steps = &self->steps;
+	size_t at = steps->n - 1;
+	for (; at > 0 && steps->id[at - 1] > id; at--) {
+		steps->id[at] = steps->id[at - 1];
+		steps->host_start_ns[at] = steps->host_start_ns[at - 1];
+		steps->host_end_ns[at] = steps->host_end_ns[at - 1];
+		steps->start_ns[at] = steps->start_ns[at - 1];
+		steps->end_ns[at] = steps->end_ns[at - 1];
+		steps->kernels[at] = steps->kernels[at - 1];
+	}
+	if (at + 1 < steps->n)
+		shift_step_rows(self, (uint32_t)at);
+	steps->id[at] = id;
+	steps->host_start_ns[at] = steps->host_end_ns[at] = NP_NO_I64;
+	steps->start_ns[at] = steps->end_ns[at] = NP_NO_I64;
+	steps->kernels[at] = 0;
+	return (uint32_t)at;
+}
+
+bool np_is_comm_core(np_str core)
+{
+	return np_str_is(core, "COMMUNICATION") || np_str_is(core, "HCCL");
+}

@@ -1,0 +1,153 @@
+#include "unit.h"
+
+#include <math.h>
+
+#include "profile/interval.h"
+#include "profile/profile.h"
+
+static void add_kernel(struct np_profile *p, int64_t step, uint32_t device, np_ns start, np_ns dur)
+{
+	size_t row = np_profile_add(p, kernels);
+	struct np_kernels *k = &p->kernels;
+	k->step[row] = step < 0 ? NP_NO_U32 : np_profile_add_step(p, step);
+	k->device[row] = device;
+	k->stream[row] = k->task[row] = k->context[row] = k->model[row] = NP_NO_U32;
+	k->name[row] = k->type[row] = k->core[row] = k->op_state[row] = k->hf32[row] = NP_ID_NONE;
+	k->start_ns[row] = start;
+	k->dur_ns[row] = dur;
+	k->wait_ns[row] = NP_NO_I64;
+	k->block_num[row] = k->mix_block_num[row] = k->conn[row] = NP_NO_U32;
+}
+
+static void kernels_are_ordered_with_everything_that_hangs_on_them(void **state)
+{
+	(void)state;
+	struct np_profile *p = np_profile_new();
+	add_kernel(p, 7, 0, 300, 50);
+	add_kernel(p, 6, 0, 100, 50);
+	add_kernel(p, 7, 0, 200, 150);
+	add_kernel(p, -1, 0, 10, 5);
+	struct np_metric *metric = np_profile_metric_add(p, NP_STR("aic_mac_ratio"));
+	for (int i = 0; i < 4; i++)
+		metric->v[i] = i;
+	assert_true(np_profile_finish_kernels(p));
+	metric = np_profile_metric_add(p, NP_STR("aic_mac_ratio"));
+	const double order[] = {3, 1, 2, 0};
+	const np_ns waits[] = {0, 85, 50, 0};
+	for (int i = 0; i < 4; i++) {
+		assert_true(metric->v[i] == order[i]);
+		assert_int_equal(p->kernels.wait_ns[i], waits[i]);
+	}
+	assert_int_equal(p->steps.n, 2);
+	assert_int_equal(p->steps.id[0], 6);
+	assert_int_equal(p->steps.id[1], 7);
+	assert_int_equal(p->kernels.step[1], 0);
+	assert_int_equal(p->kernels.step[2], 1);
+	assert_int_equal(p->kernels.step[0], NP_NO_U32);
+	assert_int_equal(p->steps.start_ns[1], 200);
+	assert_int_equal(p->steps.end_ns[1], 350);
+	assert_int_equal(p->steps.kernels[1], 2);
+	np_profile_free(p);
+}
+
+static void a_step_put_in_between_moves_the_rows_that_refer_to_later_ones(void **state)
+{
+	(void)state;
+	struct np_profile *p = np_profile_new();
+	add_kernel(p, 5, 0, 1, 1);
+	add_kernel(p, 9, 0, 2, 1);
+	add_kernel(p, 7, 0, 3, 1);
+	assert_int_equal(p->kernels.step[0], 0);
+	assert_int_equal(p->kernels.step[1], 2);
+	assert_int_equal(p->kernels.step[2], 1);
+	assert_int_equal(np_profile_find_step(p, 9), 2);
+	assert_int_equal(np_profile_find_step(p, 8), NP_NO_U32);
+	np_profile_free(p);
+}
+
+static void every_table_has_names_and_a_row_to_describe_it(void **state)
+{
+	(void)state;
+#define CHECK(tag, COLUMNS, member)                                               \
+	assert_true(tag##_desc.n_columns > 1);                                    \
+	assert_string_equal(tag##_desc.name, #member);                            \
+	for (size_t c = 0; c < tag##_desc.n_columns; c++)                         \
+		assert_true(strlen(tag##_desc.columns[c].help) > 2);
+	NP_TABLES(CHECK)
+#undef CHECK
+}
+
+static void out_of_memory_while_rows_grow_leaves_a_table_that_can_be_freed(void **state)
+{
+	(void)state;
+	for (uint64_t n = 1; n < 30; n++) {
+		struct np_profile *p = np_profile_new();
+		np_mem_fail_after(n);
+		size_t row = np_profile_add(p, kernels);
+		np_mem_fail_after(0);
+		if (n < 17)
+			assert_int_equal(row, SIZE_MAX);
+		np_profile_free(p);
+	}
+}
+
+static uint64_t as_bits(const struct np_intervals *set)
+{
+	uint64_t bits = 0;
+	for (size_t i = 0; i < set->n; i++) {
+		assert_true(set->v[i].start < set->v[i].end);
+		if (i)
+			assert_true(set->v[i - 1].end < set->v[i].start);
+		for (np_ns t = set->v[i].start; t < set->v[i].end; t++)
+			bits |= UINT64_C(1) << t;
+	}
+	return bits;
+}
+
+static void random_set(struct np_intervals *set, uint64_t *bits)
+{
+	set->n = 0;
+	*bits = 0;
+	for (long k = random() % 6; k > 0; k--) {
+		np_ns start = random() % 60, end = start + random() % 5;
+		assert_true(np_intervals_add(set, start, end));
+		for (np_ns t = start; t < end; t++)
+			*bits |= UINT64_C(1) << t;
+	}
+	np_intervals_merge(set);
+}
+
+static void interval_algebra_agrees_with_bit_sets(void **state)
+{
+	(void)state;
+	struct np_intervals a = {0}, b = {0}, out = {0};
+	srandom(3);
+	for (int i = 0; i < 20000; i++) {
+		uint64_t x, y;
+		random_set(&a, &x);
+		random_set(&b, &y);
+		assert_true(as_bits(&a) == x && as_bits(&b) == y);
+		assert_true(np_intervals_subtract(&a, &b, &out));
+		assert_true(as_bits(&out) == (x & ~y));
+		assert_true(np_intervals_intersect(&a, &b, &out));
+		assert_true(as_bits(&out) == (x & y));
+		assert_true(np_intervals_union(&a, &b, &out));
+		assert_true(as_bits(&out) == (x | y));
+		assert_int_equal(np_intervals_length(&out), __builtin_popcountll(x | y));
+	}
+	np_intervals_release(&a);
+	np_intervals_release(&b);
+	np_intervals_release(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernels_are_ordered_with_everything_that_hangs_on_them),
+		cmocka_unit_test(a_step_put_in_between_moves_the_rows_that_refer_to_later_ones),
+		cmocka_unit_test(every_table_has_names_and_a_row_to_describe_it),
+		cmocka_unit_test(out_of_memory_while_rows_grow_leaves_a_table_that_can_be_freed),
+		cmocka_unit_test(interval_algebra_agrees_with_bit_sets),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
