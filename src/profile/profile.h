@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/intern.h"
+#include "base/map.h"
 #include "base/time.h"
 #include "profile/columns.h"
 
@@ -51,7 +52,7 @@ enum np_load {
 	NP_LOAD_ALL = (1 << 13) - 1,
 };
 
-/* One row per step of the capture, ordered by id. */
+/* One row per step of the capture, ordered by id once the profile is finished. */
 #define NP_STEPS_COLUMNS(X)                                                                     \
 	X(int64_t, id, "the number behind ProfilerStep#")                                       \
 	X(np_ns, host_start_ns, "start of the host range ProfilerStep#N, NP_NO_I64 if unknown")  \
@@ -309,6 +310,7 @@ struct np_profile {
 #undef NP_MEMBER_
 	NP_VEC(struct np_metric) metrics;
 	NP_VEC(struct np_diag) diags;
+	struct np_map step_rows; /* id → row in steps */
 	unsigned loaded; /* enum np_load bits that a file of the capture answered */
 	uint64_t dropped_rows;
 };
@@ -342,8 +344,17 @@ bool np_profile_sort_tasks(struct np_profile *self);
 
 /* Row of the step with this id, or NP_NO_U32. */
 uint32_t np_profile_find_step(const struct np_profile *self, int64_t id);
-/* The same, appended when it is not there (order by id is kept); NP_NO_U32: out of memory. */
+/* The same, appended when it is not there; NP_NO_U32: out of memory. */
 uint32_t np_profile_add_step(struct np_profile *self, int64_t id);
+
+/* Order the steps by id; kernels and comm_ops follow. Then np_profile_finish_kernels(). */
+bool np_profile_finish_steps(struct np_profile *self);
+
+/*
+ * Append the kernels of `from` with their shapes, metrics and steps; strings are
+ * taken over. For chunks of one file that were read apart, and for slices.
+ */
+bool np_profile_append_kernels(struct np_profile *self, const struct np_profile *from);
 
 /* Is this row's core COMMUNICATION (or the old HCCL)? */
 bool np_is_comm_core(np_str core);
