@@ -97,6 +97,7 @@ struct np_capture {
 	int64_t device;      /* NP_NO_I64: unknown */
 	const char *host;    /* worker name of the directory, or hostname recorded; "" */
 	const char *host_uid;
+	const char *npu_name; /* "Ascend910B", from NPU_INFO; "" */
 	int64_t pid;         /* NP_NO_I64 */
 	const char *batch;   /* time stamp of the directory name, "" */
 	const char *group_dir; /* path of the parent below the input: verl's role (actor, rollout), "" */

@@ -307,6 +307,10 @@ static void read_db_identity(struct np_captures *all, struct np_capture *capture
 			capture->host = keep(all, np_db_text(&row[1]));
 	}
 	np_db_scan_close(scan);
+	static const char *const npu_columns[] = {"id", "name"};
+	if (first_row(db, "NPU_INFO", npu_columns, row, &scan))
+		capture->npu_name = keep(all, np_db_text(&row[1]));
+	np_db_scan_close(scan);
 }
 
 static void read_db(struct np_captures *all, struct np_capture *capture, const char *path)

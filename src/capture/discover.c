@@ -106,7 +106,7 @@ static struct np_capture *new_capture(struct walk *walk, enum np_framework frame
 	capture->name = np_arena_cstr(&walk->all->arena, np_path_base(path));
 	capture->group_dir = group_dir;
 	capture->rank = capture->device = capture->pid = capture->world_size = NP_NO_I64;
-	capture->host = capture->host_uid = capture->batch = capture->distributed = "";
+	capture->host = capture->host_uid = capture->npu_name = capture->batch = capture->distributed = "";
 	walk->oom |= !capture->name;
 	return capture;
 }
