@@ -1,5 +1,6 @@
 #include "base/str.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,7 +182,7 @@ bool np_str_to_double(np_str text, double *out)
 		return false;
 	char *stop = NULL;
 	double value = strtod(copy, &stop);
-	if (stop != copy + text.len || value > 1.7976931348623157e308 || value < -1.7976931348623157e308)
+	if (stop != copy + text.len || isinf(value))
 		return false;
 	*out = value;
 	return true;
