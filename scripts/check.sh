@@ -8,14 +8,24 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 mkdir -p build/check
 
+# The sanitizers of gcc 12 and clang 14 stumble over kernels that randomise
+# addresses with more bits than they know; where allowed, run without.
+if [ -z "${NPUPROF_CHECK_FIXED-}" ] && setarch "$(uname -m)" -R true 2>/dev/null; then
+	NPUPROF_CHECK_FIXED=1 exec setarch "$(uname -m)" -R scripts/check.sh "$@"
+fi
+
 say() { printf '\n== %s\n' "$*"; }
 script() { scripts/run-tests.py script "$@"; }
 
 say "dependencies"
 scripts/deps.sh build test || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
-# one call for all of these, since each apt-get run costs; what fails here is skipped below
-scripts/deps.sh lint fuzz aarch64 >build/check/deps.log 2>&1 ||
-	{ tail -n 5 build/check/deps.log; echo "some tools are not there; their checks are skipped"; }
+# one call for all, since each apt-get run costs; one by one when a package cannot be had
+if ! scripts/deps.sh lint fuzz aarch64 >build/check/deps.log 2>&1; then
+	for task in lint fuzz aarch64; do
+		scripts/deps.sh "$task" >>build/check/deps.log 2>&1 ||
+			echo "not all tools for '$task' are there, see build/check/deps.log; its checks are skipped"
+	done
+fi
 scripts/run-tests.py reset
 
 say "ASan + UBSan: unit, command line, fuzz corpus"

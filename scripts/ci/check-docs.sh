@@ -20,6 +20,13 @@ for source in docs/man/*.scd; do
 		bad=1
 		continue
 	fi
+	name=$(basename "$source" .1.scd)
+	for line in "^$name\(1\)" "^$name - [a-z]" '^# NAME$' '^# SYNOPSIS$' '^# DESCRIPTION$' '^# EXIT STATUS$'; do
+		if ! grep -qE -- "$line" "$source"; then
+			echo "docs: $source: no line like $line"
+			bad=1
+		fi
+	done
 	# scdoc itself writes .P behind .SH and trailing .RE lines, which mandoc calls odd
 	# but harmless; a page with another warning is wrong
 	complaints=$(mandoc -T lint -W warning "$page" |
