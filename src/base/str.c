@@ -55,7 +55,8 @@ bool np_str_starts(np_str text, np_str prefix)
 
 bool np_str_ends(np_str text, np_str suffix)
 {
-	return text.len >= suffix.len && np_str_eq(np_str_from(text, text.len - suffix.len), suffix);
+	return text.len >= suffix.len &&
+	       np_str_eq(np_str_from(text, text.len - suffix.len), suffix);
 }
 
 bool np_str_istarts(np_str text, np_str prefix)
