@@ -18,7 +18,7 @@ functions=$(awk '
 			printf "size: %s:%d: %s() has %d lines, at most 60\n", FILENAME, open, name, FNR - open - 1
 		open = 0
 	}' "${sources[@]}")
-wide=$(expand -t 8 --version >/dev/null && for file in "${sources[@]}"; do
+wide=$(for file in "${sources[@]}"; do
 	expand -t 8 "$file" | LC_ALL=C.UTF-8 grep -nE '^.{101,}' | cut -d: -f1 |
 		sed "s#^#size: $file:#; s#\$#: more than 100 columns#"
 done)
