@@ -17,8 +17,8 @@ const char *np_framework_name(enum np_framework framework)
 const char *np_rank_source_name(enum np_rank_source source)
 {
 	static const char *const names[] = {
-		"unknown",  "profiler_info_<N>.json", "RANK_DEVICE_MAP", "db name",
-		"rank_id",  "directory name",
+		"unknown", "profiler_info_<N>.json", "RANK_DEVICE_MAP", "db name",
+		"rank_id", "directory name",
 	};
 	return names[source];
 }
@@ -45,7 +45,7 @@ void np_capture_kind(const struct np_capture *self, char *out, size_t size)
 		unsigned bit;
 		const char *name;
 	} parts[] = {
-		{NP_HAS_TEXT, "text"}, {NP_HAS_DB, "db"}, {NP_HAS_ANALYSIS, "analysis"},
+		{NP_HAS_TEXT, "text"}, {NP_HAS_DB, "db"},           {NP_HAS_ANALYSIS, "analysis"},
 		{NP_HAS_RAW, "raw"},   {NP_HAS_CLUSTER, "results"},
 	};
 	int len = snprintf(out, size, "%s", np_framework_name(self->framework));
@@ -82,7 +82,8 @@ static const struct {
 	enum np_status (*read)(const struct np_read *read, const char *path, struct np_err *err);
 } readers[] = {
 	{NP_ROLE_KERNELS, NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS, np_read_kernels_csv},
-	{NP_ROLE_OP_SUMMARY, NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS, np_read_kernels_csv},
+	{NP_ROLE_OP_SUMMARY, NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS,
+         np_read_kernels_csv},
 	{NP_ROLE_TRACE,
          NP_STEPS | NP_HOST_OPS | NP_HOST_ARGS | NP_TASKS | NP_COMM | NP_FLOWS | NP_COUNTERS,
          np_read_trace},
@@ -125,8 +126,8 @@ static enum np_status load_role(const struct np_capture *self, size_t which, str
 		if (status == NP_E_NOMEM)
 			return np_err_nomem(err);
 		if (status != NP_OK)
-			np_profile_diag(profile, "FILE_DAMAGED", file->path, 1, "%s (%s)", damage.msg,
-			                damage.where);
+			np_profile_diag(profile, "FILE_DAMAGED", file->path, 1, "%s (%s)",
+			                damage.msg, damage.where);
 	}
 	return NP_OK;
 }

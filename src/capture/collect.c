@@ -78,7 +78,8 @@ static uint64_t raw_bytes(struct np_captures *all, const char *path)
 	for (size_t i = 0; i < dir.n; i++) {
 		const char *file = np_path_join(&all->arena, path, dir.v[i].name);
 		struct np_file_stat st;
-		if (!file || dir.v[i].kind != NP_FILE_REG || np_file_stat(file, true, &st, NULL) != NP_OK)
+		if (!file || dir.v[i].kind != NP_FILE_REG ||
+		    np_file_stat(file, true, &st, NULL) != NP_OK)
 			continue;
 		bytes += st.size_bytes;
 		all->files++;
@@ -87,8 +88,8 @@ static uint64_t raw_bytes(struct np_captures *all, const char *path)
 	return bytes;
 }
 
-static void collect_prof_part(struct np_captures *all, struct np_capture *capture,
-                              const char *path, const char *name)
+static void collect_prof_part(struct np_captures *all, struct np_capture *capture, const char *path,
+                              const char *name)
 {
 	struct np_dir listing;
 	if (strcmp(name, NP_MSPROF_OUTPUT_DIR) == 0 || strcmp(name, "analyze") == 0) {
@@ -106,7 +107,8 @@ static void collect_prof_part(struct np_captures *all, struct np_capture *captur
 	if (bytes)
 		capture->formats |= NP_HAS_RAW;
 	int64_t device = 0;
-	if (name[0] == 'd' && capture->device == NP_NO_I64 && np_str_to_i64(np_str_of(name + 7), &device))
+	if (name[0] == 'd' && capture->device == NP_NO_I64 &&
+	    np_str_to_i64(np_str_of(name + 7), &device))
 		capture->device = device;
 }
 
@@ -274,7 +276,8 @@ void np_collect_files(struct np_captures *all, struct np_capture *capture)
 		for (size_t i = 0; i < listing.n && capture->framework != NP_FW_UNKNOWN; i++) {
 			if (listing.v[i].kind != NP_FILE_DIR && listing.v[i].kind != NP_FILE_LINK)
 				continue;
-			const char *child = np_path_join(&all->arena, capture->path, listing.v[i].name);
+			const char *child =
+				np_path_join(&all->arena, capture->path, listing.v[i].name);
 			if (child)
 				collect_part(all, capture, child, listing.v[i].name);
 		}

@@ -6,8 +6,8 @@
 
 #include "capture/capture.h"
 
-#define NP_OUTPUT_DIR "ASCEND_PROFILER_OUTPUT"
-#define NP_FRAMEWORK_DIR "FRAMEWORK"
+#define NP_OUTPUT_DIR        "ASCEND_PROFILER_OUTPUT"
+#define NP_FRAMEWORK_DIR     "FRAMEWORK"
 #define NP_MSPROF_OUTPUT_DIR "mindstudio_profiler_output"
 
 /* Fill files, formats, prof_dirs, raw_bytes, output of a capture directory. */

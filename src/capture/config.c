@@ -63,7 +63,8 @@ static const char *joined(struct np_captures *all, const struct np_jval *value)
 		np_str behind;
 		np_str before = np_str_cut(item, '.', &behind);
 		np_str shown = behind.len ? behind : before;
-		text = np_arena_printf(&all->arena, "%s%s%.*s", text, *text ? "," : "", NP_FMT(shown));
+		text = np_arena_printf(&all->arena, "%s%s%.*s", text, *text ? "," : "",
+		                       NP_FMT(shown));
 		if (!text)
 			return "";
 	}
@@ -87,8 +88,10 @@ static const struct np_jval *parse(struct np_captures *all, struct np_capture *c
 	const struct np_jval *root = NULL;
 	struct np_json_repairs repairs = {0};
 	struct np_err err = {0};
-	if (np_json_parse_file(&all->arena, path, NP_JSON_COMMENTS, &root, &repairs, &err) != NP_OK) {
-		np_problem_add(all, capture, "CONFIG_UNREADABLE", path, "%s (%s)", err.msg, err.where);
+	if (np_json_parse_file(&all->arena, path, NP_JSON_COMMENTS, &root, &repairs, &err) !=
+	    NP_OK) {
+		np_problem_add(all, capture, "CONFIG_UNREADABLE", path, "%s (%s)", err.msg,
+		               err.where);
 		return NULL;
 	}
 	if (np_json_repairs_total(&repairs)) {
@@ -181,8 +184,8 @@ static void read_distributed(struct np_captures *all, struct np_capture *capture
 	static const struct {
 		const char *key, *shown;
 	} sizes[] = {
-		{"tensor_model_parallel_size", "tp"},  {"pipeline_model_parallel_size", "pp"},
-		{"data_parallel_size", "dp"},          {"context_parallel_size", "cp"},
+		{"tensor_model_parallel_size", "tp"}, {"pipeline_model_parallel_size", "pp"},
+		{"data_parallel_size", "dp"},         {"context_parallel_size", "cp"},
 		{"expert_model_parallel_size", "ep"},
 	};
 	if (!args || args->type != NP_J_OBJECT)

@@ -106,7 +106,8 @@ static struct np_capture *new_capture(struct walk *walk, enum np_framework frame
 	capture->name = np_arena_cstr(&walk->all->arena, np_path_base(path));
 	capture->group_dir = group_dir;
 	capture->rank = capture->device = capture->pid = capture->world_size = NP_NO_I64;
-	capture->host = capture->host_uid = capture->npu_name = capture->batch = capture->distributed = "";
+	capture->host = capture->host_uid = capture->npu_name = capture->batch =
+		capture->distributed = "";
 	walk->oom |= !capture->name;
 	return capture;
 }
@@ -214,8 +215,8 @@ static void visit(struct walk *walk, const char *path, const char *group_dir, in
 	}
 	enum dir_kind kind = kind_of_dir(np_path_base(path), &dir);
 	static const enum np_framework framework[] = {
-		[DIR_TORCH] = NP_FW_TORCH,     [DIR_MINDSPORE] = NP_FW_MINDSPORE,
-		[DIR_PROF] = NP_FW_MSPROF,     [DIR_CLUSTER] = NP_FW_CLUSTER,
+		[DIR_TORCH] = NP_FW_TORCH,   [DIR_MINDSPORE] = NP_FW_MINDSPORE,
+		[DIR_PROF] = NP_FW_MSPROF,   [DIR_CLUSTER] = NP_FW_CLUSTER,
 		[DIR_LOOSE] = NP_FW_UNKNOWN,
 	};
 	walk->oom |= !np_vec_push(&walk->ancestors, id);
@@ -252,14 +253,15 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 static enum np_status unpack(struct np_captures *all, struct np_err *err)
 {
 	const char *base = getenv("TMPDIR");
-	const char *pattern = np_arena_printf(&all->arena, "%s/npuprof-XXXXXX",
-	                                      base && *base ? base : P_tmpdir);
+	const char *pattern =
+		np_arena_printf(&all->arena, "%s/npuprof-XXXXXX", base && *base ? base : P_tmpdir);
 	char *dir = pattern ? np_alloc(strlen(pattern) + 1) : NULL;
 	if (!dir)
 		return np_err_nomem(err);
 	memcpy(dir, pattern, strlen(pattern) + 1);
 	if (!mkdtemp(dir)) {
-		enum np_status status = np_err_set(err, NP_E_IO, dir, "cannot create a directory to unpack the "
+		enum np_status status = np_err_set(err, NP_E_IO, dir,
+		                                   "cannot create a directory to unpack the "
 		                                   "archive; set TMPDIR to a place with room");
 		np_free(dir);
 		return status;
@@ -268,12 +270,13 @@ static enum np_status unpack(struct np_captures *all, struct np_err *err)
 	all->root = dir;
 	struct np_archive_stats stats = {0};
 	struct np_err damage = {0};
-	enum np_status status = np_archive_unpack(all->input, dir, UNPACK_MAX_BYTES, NULL, NULL, &stats,
-	                                          &damage);
+	enum np_status status =
+		np_archive_unpack(all->input, dir, UNPACK_MAX_BYTES, NULL, NULL, &stats, &damage);
 	if (stats.refused)
-		np_problem_add(all, NULL, "ARCHIVE_UNSAFE_MEMBER", all->input,
-		               "%llu members refused since they could leave the directory, first: %s",
-		               (unsigned long long)stats.refused, stats.first_refused);
+		np_problem_add(
+			all, NULL, "ARCHIVE_UNSAFE_MEMBER", all->input,
+			"%llu members refused since they could leave the directory, first: %s",
+			(unsigned long long)stats.refused, stats.first_refused);
 	if (status == NP_OK)
 		return NP_OK;
 	if (stats.files == 0 || status == NP_E_NOMEM || status == NP_E_LIMIT) {
@@ -281,8 +284,9 @@ static enum np_status unpack(struct np_captures *all, struct np_err *err)
 			*err = damage;
 		return status;
 	}
-	np_problem_add(all, NULL, "ARCHIVE_DAMAGED", all->input, "%s; %llu files before that were read",
-	               damage.msg, (unsigned long long)stats.files);
+	np_problem_add(all, NULL, "ARCHIVE_DAMAGED", all->input,
+	               "%s; %llu files before that were read", damage.msg,
+	               (unsigned long long)stats.files);
 	return NP_OK;
 }
 
@@ -318,13 +322,15 @@ static enum np_status run(struct walk *walk, struct np_err *err)
 	}
 	if (st.kind == NP_FILE_DIR) {
 		if (access(all->root, R_OK | X_OK) != 0)
-			return np_err_set(err, NP_E_ACCESS, all->input, "cannot read the directory: "
+			return np_err_set(err, NP_E_ACCESS, all->input,
+			                  "cannot read the directory: "
 			                  "permission denied");
 		visit(walk, all->root, "", 0);
 	} else if (st.kind == NP_FILE_REG) {
 		visit_file(walk, all->root);
 	} else {
-		return np_err_set(err, NP_E_FORMAT, all->input, "neither a directory nor a regular file");
+		return np_err_set(err, NP_E_FORMAT, all->input,
+		                  "neither a directory nor a regular file");
 	}
 	for (size_t i = 0; i < all->captures.n && !walk->oom; i++) {
 		struct np_capture *capture = all->captures.v[i];

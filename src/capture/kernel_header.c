@@ -20,9 +20,17 @@ const char *np_unit_name(enum np_unit unit)
 const char *np_pmu_group_name(enum np_pmu_group group)
 {
 	static const char *const names[] = {
-		"AiCoreNone", "PipeUtilization", "PipeUtilization (910A)",  "ArithmeticUtilization",
-		"Memory",     "MemoryL0",        "MemoryUB",                "ResourceConflictRatio",
-		"L2Cache",    "MemoryAccess",    "unknown",
+		"AiCoreNone",
+		"PipeUtilization",
+		"PipeUtilization (910A)",
+		"ArithmeticUtilization",
+		"Memory",
+		"MemoryL0",
+		"MemoryUB",
+		"ResourceConflictRatio",
+		"L2Cache",
+		"MemoryAccess",
+		"unknown",
 	};
 	return names[group];
 }

@@ -50,13 +50,18 @@ static void lint_duplicates(const struct set *set)
 		struct np_finding *finding = np_report_finding(
 			set->report, "RANK_DUP", NP_ERROR, "rank %lld is there %zu times in %s",
 			(long long)first->rank, end - i, where(set));
-		np_finding_detail(finding, "Two captures of one rank are two runs, or one run exported twice. "
-		                           "Other tools silently take the newest by the name of the directory.");
+		np_finding_detail(
+			finding,
+			"Two captures of one rank are two runs, or one run exported twice. "
+			"Other tools silently take the newest by the name of the directory.");
 		for (size_t k = i; k < end; k++)
-			np_finding_evidence(finding, at(set, k)->path, NULL, NULL, "rank from %s, batch %s",
+			np_finding_evidence(finding, at(set, k)->path, NULL, NULL,
+			                    "rank from %s, batch %s",
 			                    np_rank_source_name(at(set, k)->rank_source),
 			                    *at(set, k)->batch ? at(set, k)->batch : "unknown");
-		np_finding_advice(finding, "Keep one batch per directory: move the other captures elsewhere.");
+		np_finding_advice(
+			finding,
+			"Keep one batch per directory: move the other captures elsewhere.");
 		np_finding_command(finding, "mv %s %s", np_shell_quote(set->report, first->path),
 		                   np_shell_quote(set->report, "../other_batch/"));
 	}
@@ -78,14 +83,17 @@ static void lint_unknown(const struct set *set)
 	for (size_t i = 0; i < set->n; i++)
 		if (at(set, i)->rank == NP_NO_I64)
 			np_finding_evidence(finding, at(set, i)->path, NULL, NULL,
-			                    "no profiler_info_<N>.json, no RANK_DEVICE_MAP, no rank_id, no rank in "
+			                    "no profiler_info_<N>.json, no RANK_DEVICE_MAP, no "
+			                    "rank_id, no rank in "
 			                    "the name");
 	if (single)
 		return;
-	np_finding_detail(finding, "msprof-analyze gives them rank -1 and skips their directories. npuprof "
-	                           "keeps them, but cannot match them with the other ranks.");
-	np_finding_advice(finding, "Export RANK before the processes start, or rename profiler_info.json to "
-	                           "profiler_info_<rank>.json in a copy.");
+	np_finding_detail(finding,
+	                  "msprof-analyze gives them rank -1 and skips their directories. npuprof "
+	                  "keeps them, but cannot match them with the other ranks.");
+	np_finding_advice(finding,
+	                  "Export RANK before the processes start, or rename profiler_info.json to "
+	                  "profiler_info_<rank>.json in a copy.");
 }
 
 static size_t distinct_ranks(const struct set *set, int64_t *ranks)
@@ -132,16 +140,20 @@ static void lint_missing(const struct set *set)
 		bool cut = (int64_t)n + (int64_t)shown < world;
 		struct np_finding *finding = np_report_finding(
 			set->report, "RANK_MISSING", known ? NP_ERROR : NP_WARNING,
-			"%lld of %lld ranks are missing in %s: %s%s", (long long)(world - (int64_t)n),
-			(long long)world, where(set), missing.ptr ? missing.ptr : "", cut ? " …" : "");
-		np_finding_detail(finding,
-		                  known ? "The world size of %lld is recorded with the capture. Analyses "
-		                          "over all ranks need every one of them (R86)."
-		                        : "The highest rank found is %lld less one. Analyses over all ranks "
-		                          "need every one of them (R86).",
-		                  (long long)world);
-		np_finding_advice(finding, "Copy the missing captures into the same directory; ranks on other "
-		                           "hosts are there.");
+			"%lld of %lld ranks are missing in %s: %s%s",
+			(long long)(world - (int64_t)n), (long long)world, where(set),
+			missing.ptr ? missing.ptr : "", cut ? " …" : "");
+		np_finding_detail(
+			finding,
+			known ? "The world size of %lld is recorded with the capture. Analyses "
+				"over all ranks need every one of them (R86)."
+			      : "The highest rank found is %lld less one. Analyses over all ranks "
+				"need every one of them (R86).",
+			(long long)world);
+		np_finding_advice(
+			finding,
+			"Copy the missing captures into the same directory; ranks on other "
+			"hosts are there.");
 		np_buf_release(&missing);
 	}
 	np_free(ranks);
@@ -202,8 +214,9 @@ static void lint_batches(const struct set *set)
 	struct np_finding *finding = np_report_finding(
 		set->report, "BATCH_MIXED", NP_ERROR,
 		"captures in %s were taken %.0f s apart: more than one batch", where(set), spread);
-	np_finding_detail(finding, "Ranks of one run start within seconds of each other. Mixing runs gives "
-	                           "wrong link matrices and wrong slow ranks (R89).");
+	np_finding_detail(finding,
+	                  "Ranks of one run start within seconds of each other. Mixing runs gives "
+	                  "wrong link matrices and wrong slow ranks (R89).");
 	np_finding_evidence(finding, at(set, first)->path, NULL, NULL, "the earliest");
 	np_finding_evidence(finding, at(set, last)->path, NULL, NULL, "the latest");
 	np_finding_advice(finding, "Put each batch into a directory of its own.");
@@ -224,10 +237,11 @@ static void lint_formats(const struct set *set)
 	}
 	if (text == 0 || db == 0)
 		return;
-	struct np_finding *finding =
-		np_report_finding(set->report, "TYPE_MIXED", NP_WARNING,
-	                          "%zu captures are text only and %zu are db only in %s", text, db, where(set));
-	np_finding_detail(finding, "npuprof reads both; msprof-analyze calls such a directory invalid.");
+	struct np_finding *finding = np_report_finding(
+		set->report, "TYPE_MIXED", NP_WARNING,
+		"%zu captures are text only and %zu are db only in %s", text, db, where(set));
+	np_finding_detail(finding,
+	                  "npuprof reads both; msprof-analyze calls such a directory invalid.");
 	np_finding_evidence(finding, at(set, text_at)->path, NULL, NULL, "text");
 	np_finding_evidence(finding, at(set, db_at)->path, NULL, NULL, "db");
 	np_finding_command(finding, "%s", np_reanalyse_command(set->report, at(set, db_at)));
@@ -245,9 +259,12 @@ static void lint_config(const struct set *set)
 		                a->warmup != b->warmup || a->wait != b->wait;
 		if (!level && !metrics && !schedule)
 			continue;
-		struct np_finding *finding = np_report_finding(
-			set->report, "CONFIG_MIXED", NP_WARNING, "ranks in %s were collected differently: %s",
-			where(set), level ? "profiler level" : metrics ? "aic_metrics" : "schedule");
+		struct np_finding *finding =
+			np_report_finding(set->report, "CONFIG_MIXED", NP_WARNING,
+		                          "ranks in %s were collected differently: %s", where(set),
+		                          level     ? "profiler level"
+		                          : metrics ? "aic_metrics"
+		                                    : "schedule");
 		np_finding_evidence(finding, at(set, 0)->path, NULL, NULL, "%s, %s", a->level,
 		                    a->aic_metrics);
 		np_finding_evidence(finding, at(set, i)->path, NULL, NULL, "%s, %s", b->level,
@@ -298,19 +315,24 @@ static void lint_spans(const struct set *set)
 		if (ratio >= 2.0 / 3 && ratio <= 1.5)
 			continue;
 		if (!finding)
-			finding = np_report_finding(set->report, "SPAN_MISMATCH", NP_WARNING,
-			                            "the ranks in %s did not record the same stretch of time",
-			                            where(set));
+			finding = np_report_finding(
+				set->report, "SPAN_MISMATCH", NP_WARNING,
+				"the ranks in %s did not record the same stretch of time",
+				where(set));
 		char span[32];
 		(void)np_ns_format_human(span, sizeof span, sum->last_ns - sum->first_ns);
 		np_finding_evidence(finding, at(set, i)->path, NULL, NULL,
 		                    "its kernels span %s, %.2f times the median rank", span, ratio);
 	}
 	if (finding) {
-		np_finding_detail(finding, "The stop reached the ranks at different times, or some ran other work. "
-		                           "Totals of such ranks cannot be compared; steps can.");
-		np_finding_advice(finding, "Bound the capture by steps (schedule active) rather than by start and "
-		                           "stop calls.");
+		np_finding_detail(
+			finding,
+			"The stop reached the ranks at different times, or some ran other work. "
+			"Totals of such ranks cannot be compared; steps can.");
+		np_finding_advice(
+			finding,
+			"Bound the capture by steps (schedule active) rather than by start and "
+			"stop calls.");
 	}
 }
 
@@ -327,14 +349,17 @@ static void lint_idle(const struct set *set)
 		const struct np_summary *sum = sum_at(set, i);
 		if (!(sum->loaded & NP_KERNELS) || (double)sum->busy_ns >= (double)median * 0.01)
 			continue;
-		struct np_finding *finding = np_report_finding(
-			set->report, "IDLE_RANK", NP_WARNING, "rank %lld did nearly nothing while others worked",
-			(long long)at(set, i)->rank);
+		struct np_finding *finding =
+			np_report_finding(set->report, "IDLE_RANK", NP_WARNING,
+		                          "rank %lld did nearly nothing while others worked",
+		                          (long long)at(set, i)->rank);
 		np_finding_evidence(finding, at(set, i)->path, NULL, NULL,
-		                    "%zu kernels, computing %.1f us, median rank %.1f us", sum->kernels,
-		                    (double)sum->busy_ns / 1e3, (double)median / 1e3);
-		np_finding_advice(finding, "An idle data-parallel group recorded for nothing: leave it out of the "
-		                           "next capture.");
+		                    "%zu kernels, computing %.1f us, median rank %.1f us",
+		                    sum->kernels, (double)sum->busy_ns / 1e3, (double)median / 1e3);
+		np_finding_advice(
+			finding,
+			"An idle data-parallel group recorded for nothing: leave it out of the "
+			"next capture.");
 	}
 }
 
@@ -353,15 +378,15 @@ static void lint_steps(const struct set *set)
 		if (other->n_steps == sum->n_steps &&
 		    memcmp(other->steps, sum->steps, sum->n_steps * sizeof *sum->steps) == 0)
 			continue;
-		struct np_finding *finding = np_report_finding(
-			set->report, "STEPS_DIFFER", NP_WARNING, "the ranks in %s recorded different steps",
-			where(set));
+		struct np_finding *finding =
+			np_report_finding(set->report, "STEPS_DIFFER", NP_WARNING,
+		                          "the ranks in %s recorded different steps", where(set));
 		for (size_t k = 0; k < 2; k++) {
 			struct np_buf text = {0};
 			const struct np_summary *side = k ? sum : other;
 			list_ranks(&text, side->steps, side->n_steps, 8);
-			np_finding_evidence(finding, at(set, k ? i : reference)->path, "Step Id", NULL, "steps %s",
-			                    text.ptr ? text.ptr : "");
+			np_finding_evidence(finding, at(set, k ? i : reference)->path, "Step Id",
+			                    NULL, "steps %s", text.ptr ? text.ptr : "");
 			np_buf_release(&text);
 		}
 		np_finding_advice(finding, "Analyse the steps that all ranks have (--step).");
@@ -378,10 +403,13 @@ static void lint_ccu(const struct set *set)
 			continue;
 		struct np_finding *finding = np_report_finding(
 			set->report, "CCU_NO_LINK_DATA", NP_INFO,
-			"%s communicates through its CCU: link bandwidth is not recorded", at(set, i)->npu_name);
+			"%s communicates through its CCU: link bandwidth is not recorded",
+			at(set, i)->npu_name);
 		np_finding_evidence(finding, at(set, i)->path, NULL, NULL, "NPU_INFO says %s",
 		                    at(set, i)->npu_name);
-		np_finding_detail(finding, "Communication matrix and slow link analyses are not applicable (R102).");
+		np_finding_detail(
+			finding,
+			"Communication matrix and slow link analyses are not applicable (R102).");
 		return;
 	}
 }
@@ -404,8 +432,9 @@ const char *np_reanalyse_command(struct np_report *report, const struct np_captu
 		return kept ? kept : "";
 	}
 	/* the path goes in as an argument, so that no quoting can break out of the program */
-	const char *module = capture->framework == NP_FW_MINDSPORE ? "from mindspore.profiler.profiler import analyse"
-	                                                           : "from torch_npu.profiler.profiler import analyse";
+	const char *module = capture->framework == NP_FW_MINDSPORE
+	                             ? "from mindspore.profiler.profiler import analyse"
+	                             : "from torch_npu.profiler.profiler import analyse";
 	const char *text = np_arena_printf(
 		&report->arena, "python3 -c 'import sys; %s; analyse(sys.argv[1]%s)' %s", module,
 		capture->framework == NP_FW_MINDSPORE ? "" : ", max_process_number=8",
@@ -420,21 +449,27 @@ static void lint_capture(const struct np_capture *capture, struct np_report *rep
 	bool raw = capture->formats & NP_HAS_RAW;
 	struct np_finding *finding = np_report_finding(
 		report, raw ? "RAW_ONLY" : "NO_OUTPUT", raw ? NP_WARNING : NP_ERROR,
-		raw ? "%s is a raw dump that was never exported" : "%s holds nothing that can be analysed",
+		raw ? "%s is a raw dump that was never exported"
+		    : "%s holds nothing that can be analysed",
 		capture->name);
 	np_finding_evidence(finding, capture->path, NULL, NULL,
 	                    raw ? "%zu PROF_* directories, %.1f MiB of raw data, no deliverables"
 	                        : "%zu PROF_* directories, %.1f MiB of raw data",
 	                    capture->prof_dirs.n, (double)capture->raw_bytes / 1048576.0);
 	if (raw) {
-		np_finding_detail(finding,
-		                  "The process was killed before its export, or the export failed silently. "
-		                  "Exporting needs no NPU and no running process (R33, R37).");
+		np_finding_detail(
+			finding,
+			"The process was killed before its export, or the export failed silently. "
+			"Exporting needs no NPU and no running process (R33, R37).");
 		np_finding_command(finding, "%s", np_reanalyse_command(report, capture));
 	} else {
-		np_finding_detail(finding, "Usual causes: no prof.step() call, fewer steps than the warm-up, no "
-		                           "on_trace_ready, a full disk (see ~/ascend/log for CANN's own log).");
-		np_finding_advice(finding, "Collect again with a schedule that is passed through completely.");
+		np_finding_detail(
+			finding,
+			"Usual causes: no prof.step() call, fewer steps than the warm-up, no "
+			"on_trace_ready, a full disk (see ~/ascend/log for CANN's own log).");
+		np_finding_advice(
+			finding,
+			"Collect again with a schedule that is passed through completely.");
 	}
 }
 
@@ -462,7 +497,8 @@ static bool parents_share_ranks(const struct np_captures *all)
 	for (size_t i = 0; i < all->captures.n; i++)
 		for (size_t k = i + 1; k < all->captures.n; k++) {
 			const struct np_capture *a = all->captures.v[i], *b = all->captures.v[k];
-			if (a->rank != NP_NO_I64 && a->rank == b->rank && strcmp(a->group_dir, b->group_dir) != 0)
+			if (a->rank != NP_NO_I64 && a->rank == b->rank &&
+			    strcmp(a->group_dir, b->group_dir) != 0)
 				return true;
 		}
 	return false;
@@ -500,7 +536,8 @@ static enum np_severity severity_of(const char *code)
 	for (size_t i = 0; i < sizeof mild / sizeof *mild; i++)
 		if (strcmp(code, mild[i]) == 0)
 			return NP_INFO;
-	static const char *const grave[] = {"UNREADABLE", "DB_UNREADABLE", "FILE_DAMAGED", "ARCHIVE_DAMAGED"};
+	static const char *const grave[] = {"UNREADABLE", "DB_UNREADABLE", "FILE_DAMAGED",
+	                                    "ARCHIVE_DAMAGED"};
 	for (size_t i = 0; i < sizeof grave / sizeof *grave; i++)
 		if (strcmp(code, grave[i]) == 0)
 			return NP_ERROR;
@@ -509,12 +546,13 @@ static enum np_severity severity_of(const char *code)
 
 static void tell_problem(const struct np_problem *problem, struct np_report *report)
 {
-	struct np_finding *finding =
-		np_report_finding(report, problem->code, severity_of(problem->code), "%s", problem->text);
+	struct np_finding *finding = np_report_finding(
+		report, problem->code, severity_of(problem->code), "%s", problem->text);
 	np_finding_evidence(finding, *problem->file ? problem->file : NULL, NULL, NULL, "%s",
 	                    problem->text);
 	if (strcmp(problem->code, "UNREADABLE") == 0 && *problem->file)
-		np_finding_command(finding, "sudo chmod -R a+rX %s", np_shell_quote(report, problem->file));
+		np_finding_command(finding, "sudo chmod -R a+rX %s",
+		                   np_shell_quote(report, problem->file));
 }
 
 void np_lint_problems(const struct np_captures *all, struct np_report *report)
@@ -532,8 +570,8 @@ void np_lint_diags(const struct np_summary *summaries, size_t n, struct np_repor
 		const struct np_profile *profile = summaries[i].profile;
 		for (size_t k = 0; profile && k < profile->diags.n; k++) {
 			const struct np_diag *diag = &profile->diags.v[k];
-			struct np_finding *finding = np_report_finding(report, diag->code, severity_of(diag->code),
-			                                               "%s", diag->text);
+			struct np_finding *finding = np_report_finding(
+				report, diag->code, severity_of(diag->code), "%s", diag->text);
 			np_finding_evidence(finding, diag->file, NULL, NULL, "%s", diag->text);
 		}
 	}

@@ -35,7 +35,8 @@ void np_capture_parse_name(struct np_captures *all, struct np_capture *capture)
 		if (!cut_last(&rest, &part) || !cut_last(&rest, &part))
 			return;
 	} else {
-		if (!np_str_ends(rest, NP_STR("_ascend_pt")) && !np_str_ends(rest, NP_STR("_ascend_ms")))
+		if (!np_str_ends(rest, NP_STR("_ascend_pt")) &&
+		    !np_str_ends(rest, NP_STR("_ascend_ms")))
 			return;
 		rest.len -= sizeof "_ascend_pt" - 1;
 		if (!cut_last(&rest, &part))
@@ -62,7 +63,8 @@ bool np_rank_in_name(np_str name, int64_t *rank)
 	for (size_t i = 0; i + 4 < name.len; i++) {
 		if (!np_str_istarts(np_str_from(name, i), NP_STR("rank")))
 			continue;
-		if (i > 0 && name.ptr[i - 1] != '_' && name.ptr[i - 1] != '-' && name.ptr[i - 1] != '.')
+		if (i > 0 && name.ptr[i - 1] != '_' && name.ptr[i - 1] != '-' &&
+		    name.ptr[i - 1] != '.')
 			continue;
 		np_str digits = np_str_from(name, i + 4);
 		if (digits.len && (digits.ptr[0] == '_' || digits.ptr[0] == '-'))
@@ -99,7 +101,8 @@ void np_rank_find(struct np_captures *all, struct np_capture *capture)
 		if (file->role == NP_ROLE_PROFILER_INFO) {
 			if (recorded == NP_RANK_INFO_CONTENT && recorded_rank != rank)
 				np_problem_add(all, capture, "RANK_CONTRADICTION", file->path,
-				               "the name says rank %lld, rank_id says %lld; the name is used",
+				               "the name says rank %lld, rank_id says %lld; the "
+				               "name is used",
 				               (long long)rank, (long long)recorded_rank);
 			take(capture, rank, NP_RANK_INFO_NAME);
 			return;
@@ -111,7 +114,8 @@ void np_rank_find(struct np_captures *all, struct np_capture *capture)
 		return;
 	if (by_db_name != NP_NO_I64)
 		take(capture, by_db_name, NP_RANK_DB_NAME);
-	else if (recorded != NP_RANK_INFO_CONTENT && np_rank_in_name(np_str_of(capture->name), &by_dir))
+	else if (recorded != NP_RANK_INFO_CONTENT &&
+	         np_rank_in_name(np_str_of(capture->name), &by_dir))
 		take(capture, by_dir, NP_RANK_DIR_NAME);
 	/* profiler_info.json without a number is one process without distributed (R91) */
 	capture->n_a_rank_ok = capture->rank_source == NP_RANK_UNKNOWN;

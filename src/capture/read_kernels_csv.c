@@ -295,13 +295,15 @@ static void tell(struct np_profile *profile, const char *path, const char *code,
                  const char *what)
 {
 	if (count)
-		np_profile_diag(profile, code, path, count, "%llu rows %s", (unsigned long long)count, what);
+		np_profile_diag(profile, code, path, count, "%llu rows %s",
+		                (unsigned long long)count, what);
 }
 
 static void tell_all(struct np_profile *profile, const char *path, const struct part *sum,
                      const struct np_csv_health *health)
 {
-	tell(profile, path, "NEGATIVE_DURATION", sum->negative, "with a negative duration left out");
+	tell(profile, path, "NEGATIVE_DURATION", sum->negative,
+	     "with a negative duration left out");
 	tell(profile, path, "BAD_TIME", sum->bad_start, "without a readable start time left out");
 	tell(profile, path, "BAD_TIME", sum->bad_duration, "without a readable duration left out");
 	tell(profile, path, "NA_DURATION", sum->na_duration, "whose duration is N/A left out");
@@ -361,13 +363,13 @@ static enum np_status merge(const struct np_read *read, struct chunks *chunks, s
 			if (err)
 				*err = part->err;
 		}
-		if (status == NP_E_NOMEM || !part->profile || !part_close_metrics(part, chunks->header_csv) ||
+		if (status == NP_E_NOMEM || !part->profile ||
+		    !part_close_metrics(part, chunks->header_csv) ||
 		    !np_profile_append_kernels(read->profile, part->profile))
 			return np_err_nomem(err);
 	}
 	tell_all(read->profile, path, &sum, &health);
-	read->profile->loaded |=
-		read->what & (NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS);
+	read->profile->loaded |= read->what & (NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS);
 	return status;
 }
 
@@ -378,7 +380,8 @@ static enum np_status read_table(const struct np_read *read, struct np_input *in
 	np_kernel_header_read(csv, &header);
 	if (header.column[NP_KCOL_START] < 0 || header.column[NP_KCOL_DURATION] < 0)
 		return np_err_set(err, NP_E_FORMAT, path, "no column %s: not a table of kernels",
-		                  header.column[NP_KCOL_START] < 0 ? "Start Time(us)" : "Duration(us)");
+		                  header.column[NP_KCOL_START] < 0 ? "Start Time(us)"
+		                                                   : "Duration(us)");
 	struct chunks chunks = {.header_csv = csv, .path = path};
 	size_t n = plan_chunks(read, input, &chunks);
 	chunks.parts = np_calloc(n, sizeof *chunks.parts);

@@ -4,10 +4,9 @@
 
 const char *np_role_name(enum np_role role)
 {
-	static const char *const names[] = {
-		"none",
+	static const char *const names[] = {"none",
 #define X(id, name, loss) name,
-		NP_ROLE_MAP(X)
+	                                    NP_ROLE_MAP(X)
 #undef X
 	};
 	return names[role];
@@ -15,10 +14,9 @@ const char *np_role_name(enum np_role role)
 
 const char *np_role_loss(enum np_role role)
 {
-	static const char *const losses[] = {
-		"",
+	static const char *const losses[] = {"",
 #define X(id, name, loss) loss,
-		NP_ROLE_MAP(X)
+	                                     NP_ROLE_MAP(X)
 #undef X
 	};
 	return losses[role];
@@ -138,7 +136,8 @@ static enum np_role look_up(np_str stem, np_str ext)
 static enum np_role look_up_odd(np_str name, np_str stem, np_str ext)
 {
 	if (np_str_is(ext, "db")) {
-		if (np_str_ends(stem, NP_STR("mindstudio_insight_data")) || np_str_is(stem, "cluster"))
+		if (np_str_ends(stem, NP_STR("mindstudio_insight_data")) ||
+		    np_str_is(stem, "cluster"))
 			return NP_ROLE_INSIGHT_DB;
 		if (np_str_starts(stem, NP_STR("msmonitor_")))
 			return NP_ROLE_MSMONITOR_DB;

@@ -98,7 +98,8 @@ static bool copy_steps(struct np_summary *out)
 	if (!out->steps)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (ids[i] != NP_NO_I64 && (out->n_steps == 0 || out->steps[out->n_steps - 1] != ids[i]))
+		if (ids[i] != NP_NO_I64 &&
+		    (out->n_steps == 0 || out->steps[out->n_steps - 1] != ids[i]))
 			out->steps[out->n_steps++] = ids[i];
 	return true;
 }
@@ -117,7 +118,8 @@ static void summarize_one(void *ctx, size_t i)
 	out->first_ns = out->last_ns = NP_NO_I64;
 	if (!np_capture_has_data(capture))
 		return;
-	out->status = np_capture_load(capture, job->what, job->threads_each, &out->profile, &out->err);
+	out->status =
+		np_capture_load(capture, job->what, job->threads_each, &out->profile, &out->err);
 	if (out->status != NP_OK)
 		return;
 	out->loaded = out->profile->loaded;

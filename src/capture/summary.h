@@ -10,17 +10,19 @@
 struct np_summary {
 	enum np_status status; /* of loading; the rest is zero unless NP_OK */
 	struct np_err err;
-	unsigned loaded;       /* enum np_load bits that were answered */
-	size_t kernels, comm_kernels, judged_kernels; /* judged: on AI cores, not comm, not AI CPU */
-	size_t with_units;     /* judged kernels with at least one unit ratio that is not N/A */
-	size_t outside_steps;  /* kernels of no step, when there are steps */
+	unsigned loaded; /* enum np_load bits that were answered */
+	size_t kernels, comm_kernels,
+		judged_kernels; /* judged: on AI cores, not comm, not AI CPU */
+	size_t with_units;      /* judged kernels with at least one unit ratio that is not N/A */
+	size_t outside_steps;   /* kernels of no step, when there are steps */
 	size_t zero_duration;
 	uint64_t dropped_rows;
-	np_ns first_ns, last_ns; /* start of the first, end of the last kernel; NP_NO_I64 without any */
-	np_ns busy_ns;           /* union of the kernels that are not communication */
-	int64_t *steps;          /* ids, ascending; owned */
+	np_ns first_ns,
+		last_ns; /* start of the first, end of the last kernel; NP_NO_I64 without any */
+	np_ns busy_ns;   /* union of the kernels that are not communication */
+	int64_t *steps;  /* ids, ascending; owned */
 	size_t n_steps;
-	unsigned units;          /* bit per enum np_unit that has a column, in any format */
+	unsigned units;             /* bit per enum np_unit that has a column, in any format */
 	struct np_profile *profile; /* kept for its diagnostics; tables may be looked at */
 };
 

@@ -160,7 +160,7 @@ struct gzip {
 
 struct np_input {
 	char *name;
-	const char *base;      /* the file or memory */
+	const char *base; /* the file or memory */
 	size_t len;
 	struct map_slot *slot; /* NULL: memory, or an empty file */
 	size_t released;       /* pages below base + released were given back */
@@ -386,7 +386,8 @@ static enum np_status gzip_next(struct np_input *self, size_t consumed, struct n
 	size_t before = gz->len;
 	gzip_fill(self);
 	if (gz->failed && gz->len == before)
-		return np_err_at(err, gz->failed, self->name, self->offset + gz->len, "%s", gz->why);
+		return np_err_at(err, gz->failed, self->name, self->offset + gz->len, "%s",
+		                 gz->why);
 	if (gz->fed - gz->z.avail_in > self->released + RELEASE_STEP) {
 		size_t done = (gz->fed - gz->z.avail_in) & ~(size_t)(RELEASE_STEP - 1);
 		(void)madvise((void *)(uintptr_t)self->base, done, MADV_DONTNEED);

@@ -19,7 +19,8 @@ static bool translate_strings(struct np_profile *to, const struct np_profile *fr
 	size_t n = from->strings.strings.n;
 	map->strings = np_realloc(NULL, n, sizeof *map->strings);
 	for (size_t i = 0; map->strings && i < n; i++) {
-		map->strings[i] = np_intern_add(&to->strings, np_intern_get(&from->strings, (uint32_t)i));
+		map->strings[i] =
+			np_intern_add(&to->strings, np_intern_get(&from->strings, (uint32_t)i));
 		if (map->strings[i] == NP_ID_NONE)
 			return false;
 	}

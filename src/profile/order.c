@@ -190,7 +190,8 @@ static bool sort_comm_ops(struct np_profile *self)
 	unsigned *order = NULL;
 	bool ok = sort_table(&self->comm_ops, &np_comm_ops_desc, self->comm_ops.start_ns, NULL,
 	                     &order);
-	uint32_t *new_row = order && ok ? np_realloc(NULL, self->comm_ops.n, sizeof *new_row) : NULL;
+	uint32_t *new_row =
+		order && ok ? np_realloc(NULL, self->comm_ops.n, sizeof *new_row) : NULL;
 	if (order && ok && !new_row)
 		ok = false;
 	for (size_t i = 0; new_row && i < self->comm_ops.n; i++)

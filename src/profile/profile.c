@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COLUMN_DESC_(type, name, help) {#name, #type, help, sizeof(type), offsetof(struct NP_TAG, name)},
+#define COLUMN_DESC_(type, name, help) \
+	{#name, #type, help, sizeof(type), offsetof(struct NP_TAG, name)},
 
 /* One description per table. NP_TAG names the struct that offsetof looks into. */
-#define DESC(tag, COLUMNS)                                                                \
-	static const struct np_column_desc tag##_columns[] = {COLUMNS(COLUMN_DESC_)};      \
-	const struct np_table_desc tag##_desc = {#tag + 3, tag##_columns,                  \
+#define DESC(tag, COLUMNS)                                                            \
+	static const struct np_column_desc tag##_columns[] = {COLUMNS(COLUMN_DESC_)}; \
+	const struct np_table_desc tag##_desc = {#tag + 3, tag##_columns,             \
 	                                         sizeof tag##_columns / sizeof *tag##_columns};
 
 #define NP_TAG np_steps
@@ -152,7 +153,8 @@ uint32_t np_profile_add_step(struct np_profile *self, int64_t id)
 	steps->host_start_ns[row] = steps->host_end_ns[row] = NP_NO_I64;
 	steps->start_ns[row] = steps->end_ns[row] = NP_NO_I64;
 	steps->kernels[row] = 0;
-	return np_map_put(&self->step_rows, (uint64_t)id, (uint32_t)row) ? (uint32_t)row : NP_NO_U32;
+	return np_map_put(&self->step_rows, (uint64_t)id, (uint32_t)row) ? (uint32_t)row
+	                                                                 : NP_NO_U32;
 }
 
 bool np_is_comm_core(np_str core)

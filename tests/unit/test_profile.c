@@ -90,10 +90,10 @@ static void appended_kernels_keep_their_names_steps_and_metrics(void **state)
 static void every_table_has_names_and_a_row_to_describe_it(void **state)
 {
 	(void)state;
-#define CHECK(tag, COLUMNS, member)                                               \
-	assert_true(tag##_desc.n_columns > 1);                                    \
-	assert_string_equal(tag##_desc.name, #member);                            \
-	for (size_t c = 0; c < tag##_desc.n_columns; c++)                         \
+#define CHECK(tag, COLUMNS, member)                       \
+	assert_true(tag##_desc.n_columns > 1);            \
+	assert_string_equal(tag##_desc.name, #member);    \
+	for (size_t c = 0; c < tag##_desc.n_columns; c++) \
 		assert_true(strlen(tag##_desc.columns[c].help) > 2);
 	NP_TABLES(CHECK)
 #undef CHECK

@@ -15,11 +15,15 @@ static void file_names_tell_their_role(void **state)
 	} cases[] = {
 		{"kernel_details.csv", NP_ROLE_KERNELS, -1, "", NP_NO_I64},
 		{"kernel_details_rank0.csv", NP_ROLE_KERNELS, -1, "", NP_NO_I64},
-		{"op_summary_20250109084754.csv", NP_ROLE_OP_SUMMARY, -1, "20250109084754", NP_NO_I64},
-		{"op_summary_20250109084754_slice_3.csv", NP_ROLE_OP_SUMMARY, 3, "20250109084754", NP_NO_I64},
-		{"op_summary_slice_0_20250109084754.csv", NP_ROLE_OP_SUMMARY, 0, "20250109084754", NP_NO_I64},
+		{"op_summary_20250109084754.csv", NP_ROLE_OP_SUMMARY, -1, "20250109084754",
+	         NP_NO_I64},
+		{"op_summary_20250109084754_slice_3.csv", NP_ROLE_OP_SUMMARY, 3, "20250109084754",
+	         NP_NO_I64},
+		{"op_summary_slice_0_20250109084754.csv", NP_ROLE_OP_SUMMARY, 0, "20250109084754",
+	         NP_NO_I64},
 		{"msprof_20250109084754.json", NP_ROLE_TRACE, -1, "20250109084754", NP_NO_I64},
-		{"msprof_slice_1_20250109084754.json", NP_ROLE_TRACE, 1, "20250109084754", NP_NO_I64},
+		{"msprof_slice_1_20250109084754.json", NP_ROLE_TRACE, 1, "20250109084754",
+	         NP_NO_I64},
 		{"msprof_20250109084754.db", NP_ROLE_MSPROF_DB, -1, "20250109084754", NP_NO_I64},
 		{"msprof_step_trace_full.json", NP_ROLE_TRACE, -1, "", NP_NO_I64},
 		{"trace_view.json", NP_ROLE_TRACE, -1, "", NP_NO_I64},
@@ -33,7 +37,8 @@ static void file_names_tell_their_role(void **state)
 		{"analysis.db", NP_ROLE_ANALYSIS_DB, -1, "", NP_NO_I64},
 		{"communication.json", NP_ROLE_COMM_JSON, -1, "", NP_NO_I64},
 		{"communication_matrix.json", NP_ROLE_COMM_MATRIX, -1, "", NP_NO_I64},
-		{"communication_statistic_20250109084754.csv", NP_ROLE_COMM_STATISTIC, -1, "20250109084754", NP_NO_I64},
+		{"communication_statistic_20250109084754.csv", NP_ROLE_COMM_STATISTIC, -1,
+	         "20250109084754", NP_NO_I64},
 		{"trace_view_mindstudio_insight_data.db", NP_ROLE_INSIGHT_DB, -1, "", NP_NO_I64},
 		{"msmonitor_77_20250109084754123_-1.db", NP_ROLE_MSMONITOR_DB, -1, "", NP_NO_I64},
 		{"info.json.0", NP_ROLE_INFO_JSON, -1, "", NP_NO_I64},
@@ -50,7 +55,8 @@ static void file_names_tell_their_role(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct np_name got = np_name_parse(np_str_of(cases[i].name));
 		bool same = got.role == cases[i].role && got.slice == cases[i].slice &&
-		            np_str_is(got.timestamp, cases[i].timestamp) && got.rank == cases[i].rank;
+		            np_str_is(got.timestamp, cases[i].timestamp) &&
+		            got.rank == cases[i].rank;
 		if (!same)
 			fail_msg("%s: role %s slice %d stamp %.*s rank %lld", cases[i].name,
 			         np_role_name(got.role), got.slice, NP_FMT(got.timestamp),
