@@ -58,6 +58,8 @@ np_str np_csv_text(np_str raw, struct np_buf *scratch)
 /* A number has no quotes inside, so a pair around it is all there can be. */
 static np_str number_in(np_str raw)
 {
+	if (!raw.ptr) /* a missing field; nobody should add to a null pointer */
+		return NP_STR("");
 	np_str text = trim(raw);
 	if (text.len >= 2 && text.ptr[0] == '"' && text.ptr[text.len - 1] == '"')
 		text = trim((np_str){text.ptr + 1, text.len - 2});
