@@ -61,7 +61,7 @@ struct np_json_repairs {
 	struct np_json_repair control_char;   /* bytes 0x01 … 0x1F inside strings */
 	struct np_json_repair bad_utf8;       /* invalid sequences inside strings */
 	struct np_json_repair bad_escape;     /* `\x`, `\u12G4`, lone surrogates */
-	struct np_json_repair bad_number;     /* NaN, Infinity, leading zeros or `+`; read as they are */
+	struct np_json_repair bad_number;     /* NaN, Infinity, leading zeros or `+`; read as is */
 	struct np_json_repair comment;
 	struct np_json_repair trailing_bytes; /* NUL, VT, FF, ^Z behind the end, at most 64 KiB */
 	struct np_json_repair bom;            /* a byte order mark in front */
@@ -159,7 +159,15 @@ enum np_status np_json_validate(struct np_input *input, struct np_json_repairs *
 
 /* ── the small tree, for files of KB to MB ─────────────────────────────────── */
 
-enum np_jtype { NP_J_NULL, NP_J_FALSE, NP_J_TRUE, NP_J_NUMBER, NP_J_STRING, NP_J_ARRAY, NP_J_OBJECT };
+enum np_jtype {
+	NP_J_NULL,
+	NP_J_FALSE,
+	NP_J_TRUE,
+	NP_J_NUMBER,
+	NP_J_STRING,
+	NP_J_ARRAY,
+	NP_J_OBJECT
+};
 
 /* A node. Children of arrays and objects are an array of their own, in order;
  * an object's child has its key. All memory belongs to the arena. */
@@ -186,9 +194,9 @@ enum np_status np_json_parse_file(struct np_arena *arena, const char *path, unsi
 const struct np_jval *np_jget(const struct np_jval *object, const char *key);
 /* "config.common_config.schedule" */
 const struct np_jval *np_jpath(const struct np_jval *root, const char *dotted);
-np_str np_jstr(const struct np_jval *value);                 /* STRING only */
-bool np_ji64(const struct np_jval *value, int64_t *out);     /* NUMBER or numeric STRING */
-bool np_jdouble(const struct np_jval *value, double *out);   /* NUMBER or numeric STRING */
+np_str np_jstr(const struct np_jval *value);               /* STRING only */
+bool np_ji64(const struct np_jval *value, int64_t *out);   /* NUMBER or numeric STRING */
+bool np_jdouble(const struct np_jval *value, double *out); /* NUMBER or numeric STRING */
 bool np_jbool(const struct np_jval *value, bool *out);
 
 /* ── writing ───────────────────────────────────────────────────────────────── */
