@@ -110,7 +110,8 @@ static void scan(struct np_json *self, const char *bytes, size_t blocks, size_t 
 	if (self->comments) {
 		struct np_json_scan *state = &self->scan_state;
 		nul = np_json_scan_comments(state, bytes, blocks, avail, self->batch, out);
-		self->repairs.comment = (struct np_json_repair){state->comments, state->first_comment};
+		self->repairs.comment =
+			(struct np_json_repair){state->comments, state->first_comment};
 	} else {
 		nul = self->scan(&self->scan_state, bytes, blocks, out);
 	}
@@ -190,7 +191,8 @@ static enum np_status read_bom(struct np_json *self)
 	if (self->window.len < 3 || memcmp(self->ptr, "\xef\xbb\xbf", 3) != 0)
 		return NP_OK;
 	self->scanned += 3;
-	return np_json_repair(self, &self->repairs.bom, self->window.offset, 1, "a byte order mark");
+	return np_json_repair(self, &self->repairs.bom, self->window.offset, 1,
+	                      "a byte order mark");
 }
 
 /* Everything that belongs to one text, not to the reader. */

@@ -186,8 +186,8 @@ bool np_json_scan_comments(struct np_json_scan *state, const char *bytes, size_t
 
 AVX2 INLINE uint64_t join(__m256i low, __m256i high)
 {
-	return (uint32_t)_mm256_movemask_epi8(low) |
-	       (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+	return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high)
+	                                                     << 32;
 }
 
 /*
@@ -197,21 +197,23 @@ AVX2 INLINE uint64_t join(__m256i low, __m256i high)
  */
 AVX2 INLINE void classify_avx2(struct classes *c, __m256i low, __m256i high)
 {
-	const __m256i ops = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0,
-	                                     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0);
-	const __m256i spaces = _mm256_setr_epi8(
-		' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0, /* 0 matches nothing there */
-		' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0);
+	const __m256i ops =
+		_mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0, 0, 0, 0, 0,
+	                         0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0);
+	const __m256i spaces =
+		_mm256_setr_epi8(' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0,
+	                         0, /* 0 matches nothing there */
+	                         ' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0);
 	const __m256i bit5 = _mm256_set1_epi8(0x20), control = _mm256_set1_epi8(0x1f);
 	const __m256i slash = _mm256_set1_epi8('\\'), quote = _mm256_set1_epi8('"');
-#define BOTH(f) join(f(low), f(high))
-#define OPS(v) _mm256_cmpeq_epi8(_mm256_or_si256(v, bit5), _mm256_shuffle_epi8(ops, v))
-#define SPACES(v) _mm256_cmpeq_epi8(v, _mm256_shuffle_epi8(spaces, v))
-#define SLASHES(v) _mm256_cmpeq_epi8(v, slash)
-#define QUOTES(v) _mm256_cmpeq_epi8(v, quote)
-#define UPPERS(v) _mm256_slli_epi16(v, 1)
+#define BOTH(f)     join(f(low), f(high))
+#define OPS(v)      _mm256_cmpeq_epi8(_mm256_or_si256(v, bit5), _mm256_shuffle_epi8(ops, v))
+#define SPACES(v)   _mm256_cmpeq_epi8(v, _mm256_shuffle_epi8(spaces, v))
+#define SLASHES(v)  _mm256_cmpeq_epi8(v, slash)
+#define QUOTES(v)   _mm256_cmpeq_epi8(v, quote)
+#define UPPERS(v)   _mm256_slli_epi16(v, 1)
 #define CONTROLS(v) _mm256_cmpeq_epi8(_mm256_max_epu8(v, control), control)
-#define ODDS(v) _mm256_or_si256(_mm256_or_si256(CONTROLS(v), SLASHES(v)), v)
+#define ODDS(v)     _mm256_or_si256(_mm256_or_si256(CONTROLS(v), SLASHES(v)), v)
 	c->backslash = BOTH(SLASHES);
 	c->quote = BOTH(QUOTES);
 	c->op = BOTH(OPS);
@@ -257,7 +259,8 @@ AVX2 static bool scan_avx2(struct np_json_scan *shared, const char *bytes, size_
  * bit of a byte, then three rounds of pairwise sums pack 64 lanes into 8 bytes. */
 INLINE uint64_t pack(const uint8x16_t lanes[4])
 {
-	static const uint8_t weights[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+	static const uint8_t weights[16] = {1, 2, 4, 8, 16, 32, 64, 128,
+	                                    1, 2, 4, 8, 16, 32, 64, 128};
 	const uint8x16_t weight = vld1q_u8(weights);
 	uint8x16_t a = vpaddq_u8(vandq_u8(lanes[0], weight), vandq_u8(lanes[1], weight));
 	uint8x16_t b = vpaddq_u8(vandq_u8(lanes[2], weight), vandq_u8(lanes[3], weight));
@@ -274,7 +277,8 @@ INLINE uint8x16_t lookup(const uint8_t table[16], uint8x16_t v)
 INLINE void classify_neon(struct classes *c, const uint8x16_t v[4])
 {
 	static const uint8_t ops[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0};
-	static const uint8_t spaces[16] = {' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0};
+	static const uint8_t spaces[16] = {' ', 0,    0,    0, 0, 0,    0, 0,
+	                                   0,   '\t', '\n', 0, 0, '\r', 0, 0};
 	uint8x16_t slash[4], quote[4], op[4], space[4], upper[4], odd[4];
 	for (int i = 0; i < 4; i++) {
 		slash[i] = vceqq_u8(v[i], vdupq_n_u8('\\'));

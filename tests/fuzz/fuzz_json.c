@@ -10,12 +10,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define CHECK(condition)                                                          \
-	do {                                                                      \
-		if (!(condition)) {                                               \
+#define CHECK(condition)                                                              \
+	do {                                                                          \
+		if (!(condition)) {                                                   \
 			(void)fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-			abort();                                                  \
-		}                                                                 \
+			abort();                                                      \
+		}                                                                     \
 	} while (0)
 
 struct pair {
@@ -82,7 +82,8 @@ static void skip_some(np_str text, size_t window, bool readable)
 		np_str raw;
 		uint64_t offset;
 		if (token.type == NP_JSON_OBJECT_BEGIN && turn++ % 3) {
-			while ((status = np_json_members(pair.reader, member, 3, &n, NULL)) == NP_OK &&
+			while ((status = np_json_members(pair.reader, member, 3, &n, NULL)) ==
+			               NP_OK &&
 			       n == 3) {
 			}
 		} else if (turn++ % 4 == 0) {

@@ -78,8 +78,8 @@ static void expect_len(const char *bytes, size_t len, unsigned flags, const char
 	for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
 		read_all(bytes, len, flags, windows[i], out);
 		if (strcmp(out->line, line) != 0)
-			fail_msg("window %zu of %.200s: got %s (%s), expected %s", windows[i], bytes,
-			         out->line, out->err.msg, line);
+			fail_msg("window %zu of %.200s: got %s (%s), expected %s", windows[i],
+			         bytes, out->line, out->err.msg, line);
 	}
 }
 
@@ -103,9 +103,9 @@ static void expect_strict(const char *text, const char *line)
 	expect_len(text, strlen(text), NP_JSON_STRICT, line, &out);
 }
 
-#define assert_repair(repair, n, offset)                       \
-	do {                                                   \
-		assert_int_equal((repair).count, n);           \
+#define assert_repair(repair, n, offset)                         \
+	do {                                                     \
+		assert_int_equal((repair).count, n);             \
 		assert_int_equal((repair).first_offset, offset); \
 	} while (0)
 
@@ -291,7 +291,8 @@ static void comments_are_read_only_when_asked_for(void **state)
 {
 	(void)state;
 	struct np_json_repairs r = expect_comments(
-		"# a \" quote\n{\"u\": \"http://x#y\", // b ] }\n\"n\": 12# c\n}//d", "{u:\"http://x#y\" n:12 }");
+		"# a \" quote\n{\"u\": \"http://x#y\", // b ] }\n\"n\": 12# c\n}//d",
+		"{u:\"http://x#y\" n:12 }");
 	assert_repair(r.comment, 4, 0);
 	r = expect_comments("[1,2]\n# end\n// and end", "[1 2 ]");
 	assert_repair(r.comment, 2, 6);
@@ -405,7 +406,8 @@ static void depth_and_offset_of_tokens_are_right_beyond_4_gib(void **state)
 	};
 	struct np_input *input;
 	struct np_json *reader;
-	assert_int_equal(np_input_open_mem(NP_STR("[{\"a\": 1},\"x\"]"), "t", base, &input, NULL), 0);
+	assert_int_equal(np_input_open_mem(NP_STR("[{\"a\": 1},\"x\"]"), "t", base, &input, NULL),
+	                 0);
 	assert_int_equal(np_json_open(input, 0, &reader, NULL), NP_OK);
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
 		struct np_json_token token;
@@ -423,13 +425,23 @@ static void depth_and_offset_of_tokens_are_right_beyond_4_gib(void **state)
 static void random_value(struct np_buf *out, int depth)
 {
 	static const char *const scalars[] = {
-		"1736412474714258.990", "-1", "true", "null", "\"\"", "\"aten::empty\"",
-		"\"a\\\\\\\"b;\\r\\n\"", "\"\xe4\xbd\xa0\xe5\xa5\xbd\"", "[]", "{}", "\"{[,:]}\"",
+		"1736412474714258.990",
+		"-1",
+		"true",
+		"null",
+		"\"\"",
+		"\"aten::empty\"",
+		"\"a\\\\\\\"b;\\r\\n\"",
+		"\"\xe4\xbd\xa0\xe5\xa5\xbd\"",
+		"[]",
+		"{}",
+		"\"{[,:]}\"",
 	};
 	static const char *const spaces[] = {"", "", " ", "\n\t  "};
 	long kind = depth > 5 ? 0 : random() % 4;
 	if (kind < 2) {
-		np_buf_add_cstr(out, scalars[(size_t)random() % (sizeof scalars / sizeof *scalars)]);
+		np_buf_add_cstr(out,
+		                scalars[(size_t)random() % (sizeof scalars / sizeof *scalars)]);
 		return;
 	}
 	np_buf_add_char(out, kind == 2 ? '[' : '{');
@@ -437,8 +449,8 @@ static void random_value(struct np_buf *out, int depth)
 		np_buf_add_cstr(out, i ? "," : "");
 		np_buf_add_cstr(out, spaces[random() % 4]);
 		if (kind == 3)
-			np_buf_printf(out, "\"key%ld\\t\"%s:%s", random() % 1000, spaces[random() % 4],
-			              spaces[random() % 4]);
+			np_buf_printf(out, "\"key%ld\\t\"%s:%s", random() % 1000,
+			              spaces[random() % 4], spaces[random() % 4]);
 		random_value(out, depth + 1);
 		np_buf_add_cstr(out, spaces[random() % 4]);
 	}
@@ -595,9 +607,9 @@ static void skip_refuses_wrong_brackets_and_open_strings(void **state)
 static void members_are_those_that_next_gives(void **state)
 {
 	(void)state;
-	static const char text[] =
-		"[{\"ph\": \"X\", \"id\": 99999999999999999999, \"args\": {\"a\": [1, {}]}, \"e\\n\": \"\\t\"},\n"
-		"{}, {\"k\": null,}, {\"a\":1,\"b\":2,\"c\":3,\"d\":[4]}]";
+	static const char text[] = "[{\"ph\": \"X\", \"id\": 99999999999999999999, \"args\": "
+	                           "{\"a\": [1, {}]}, \"e\\n\": \"\\t\"},\n"
+				   "{}, {\"k\": null,}, {\"a\":1,\"b\":2,\"c\":3,\"d\":[4]}]";
 	for (size_t window = 0; window < 40; window++) {
 		struct np_input *input;
 		struct np_json *reader = open_text(np_str_of(text), &input);
@@ -696,7 +708,9 @@ static void validate_counts_elements_to_the_last_byte(void **state)
 	(void)state;
 	assert_int_equal(elements_of("[]", NP_OK), 0);
 	assert_int_equal(elements_of("[1,[2,3],{\"a\":4},\"x\"]", NP_OK), 4);
-	assert_int_equal(elements_of("{\"a\":[1,2],\"traceEvents\":[{},{\"x\":[1]},[]],\"z\":[1]}", NP_OK), 3);
+	assert_int_equal(
+		elements_of("{\"a\":[1,2],\"traceEvents\":[{},{\"x\":[1]},[]],\"z\":[1]}", NP_OK),
+		3);
 	assert_int_equal(elements_of("{\"a\":{\"traceEvents\":[1]}}", NP_OK), 0);
 	assert_int_equal(elements_of("{\"traceEvents\":\"no\",\"b\":[1]}", NP_OK), 0);
 	assert_int_equal(elements_of("7", NP_OK), 0);
@@ -708,8 +722,9 @@ static void validate_counts_elements_to_the_last_byte(void **state)
 static void a_real_trace_is_valid_and_whole(void **state)
 {
 	(void)state;
-	const char *path = shared_path("data/ddp2/text/level2/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/"
-	                               "trace_view.json");
+	const char *path =
+		shared_path("data/ddp2/text/level2/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/"
+	                    "trace_view.json");
 	if (!path)
 		skip();
 	struct np_input *input;
@@ -786,10 +801,12 @@ static void the_tree_reports_repairs_and_errors(void **state)
 	const struct np_jval *root;
 	struct np_json_repairs repairs;
 	np_arena_init(&arena);
-	assert_int_equal(parse(&arena, "{\"a\":[1,2,], # c\n", NP_JSON_COMMENTS, &root, &repairs), NP_OK);
+	assert_int_equal(parse(&arena, "{\"a\":[1,2,], # c\n", NP_JSON_COMMENTS, &root, &repairs),
+	                 NP_OK);
 	assert_int_equal(root->child[0].n, 2);
 	assert_int_equal(np_json_repairs_total(&repairs), 4);
-	assert_int_equal(parse(&arena, "{\"a\":[1,2,]}", NP_JSON_STRICT, &root, &repairs), NP_E_FORMAT);
+	assert_int_equal(parse(&arena, "{\"a\":[1,2,]}", NP_JSON_STRICT, &root, &repairs),
+	                 NP_E_FORMAT);
 	assert_null(root);
 	assert_int_equal(parse(&arena, "", 0, &root, &repairs), NP_E_EMPTY);
 	assert_int_equal(parse(&arena, "\"x\"", 0, &root, &repairs), NP_OK);
@@ -886,11 +903,13 @@ static void written_numbers_read_back_the_same(void **state)
 {
 	(void)state;
 	struct np_buf out = {0};
-	static const double fixed[] = {0, -0.0, 0.1, 1e300, 5e-324, 1.7976931348623157e308, 123456789};
+	static const double fixed[] = {0,        -0.0, 0.1, 1e300, 5e-324, 1.7976931348623157e308,
+	                               123456789};
 	srandom(6);
 	for (size_t i = 0; i < 20000; i++) {
 		double value, back;
-		uint64_t bits = (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
+		uint64_t bits =
+			(uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
 		if (i < sizeof fixed / sizeof *fixed)
 			value = fixed[i];
 		else
