@@ -115,7 +115,7 @@ void np_report_note(struct np_report *self, const char *fmt, ...)
 /* ── tables ── */
 
 struct np_table *np_report_table(struct np_report *self, const char *id, const char *title,
-				 const struct np_column *columns, size_t n_columns)
+                                 const struct np_column *columns, size_t n_columns)
 {
 	if (!usable(self))
 		return &no_table;
@@ -158,7 +158,7 @@ static void push_mistake(struct np_table *table)
 		return;
 	report->mistaken = true;
 	np_report_note(report, "defect in npuprof: table %s, column %s: cell of another type",
-		       table->id, name);
+	               table->id, name);
 }
 
 void np_cell_na(struct np_table *table)
@@ -263,7 +263,7 @@ const struct np_cell *np_table_cell(const struct np_table *table, size_t row, si
 /* ── findings ── */
 
 struct np_finding *np_report_finding(struct np_report *self, const char *code,
-				     enum np_severity severity, const char *title_fmt, ...)
+                                     enum np_severity severity, const char *title_fmt, ...)
 {
 	if (!usable(self))
 		return &no_finding;
@@ -308,7 +308,7 @@ void np_finding_command(struct np_finding *finding, const char *fmt, ...)
 }
 
 void np_finding_evidence(struct np_finding *finding, const char *file, const char *column,
-			 const char *rows, const char *fmt, ...)
+                         const char *rows, const char *fmt, ...)
 {
 	struct np_report *report = finding->report;
 	if (!usable(report))
@@ -318,7 +318,7 @@ void np_finding_evidence(struct np_finding *finding, const char *file, const cha
 	const char *text = format(report, fmt, ap);
 	va_end(ap);
 	struct np_evidence evidence = {copy(report, file), copy(report, column), copy(report, rows),
-				       text};
+	                               text};
 	if (!report->failed && !np_vec_push(&finding->evidence, evidence))
 		report->failed = true;
 }

@@ -105,7 +105,7 @@ void np_report_note(struct np_report *self, const char *fmt, ...)
 
 /* `columns` must be static. Never NULL: when memory is out, a dummy takes the calls. */
 struct np_table *np_report_table(struct np_report *self, const char *id, const char *title,
-				 const struct np_column *columns, size_t n_columns);
+                                 const struct np_column *columns, size_t n_columns);
 #define NP_REPORT_TABLE(report, id, title, columns) \
 	np_report_table((report), (id), (title), (columns), sizeof(columns) / sizeof *(columns))
 
@@ -126,7 +126,7 @@ const struct np_cell *np_table_cell(const struct np_table *table, size_t row, si
 
 /* Never NULL, as above. `code` must be static. */
 struct np_finding *np_report_finding(struct np_report *self, const char *code,
-				     enum np_severity severity, const char *title_fmt, ...)
+                                     enum np_severity severity, const char *title_fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void np_finding_detail(struct np_finding *finding, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -137,7 +137,7 @@ void np_finding_command(struct np_finding *finding, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* file, column, rows may be NULL. */
 void np_finding_evidence(struct np_finding *finding, const char *file, const char *column,
-			 const char *rows, const char *fmt, ...)
+                         const char *rows, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 void np_finding_impact(struct np_finding *finding, double impact_us, double impact_share);
 

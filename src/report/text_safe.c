@@ -26,11 +26,11 @@ static struct glyph glyph_at(np_str text, size_t at)
 		return (struct glyph){1, 1, false, byte};
 	if (byte < 0x80)
 		return (struct glyph){1, byte == '\n' || byte == '\r' || byte == '\t' ? 2 : 4, true,
-				      byte};
+		                      byte};
 	size_t left = text.len - at;
 	int32_t code = -1;
 	utf8proc_ssize_t bytes = utf8proc_iterate((const utf8proc_uint8_t *)text.ptr + at,
-						  left > 4 ? 4 : (utf8proc_ssize_t)left, &code);
+	                                          left > 4 ? 4 : (utf8proc_ssize_t)left, &code);
 	if (bytes <= 0 || code < 0)
 		return (struct glyph){1, 4, true, -1};
 	if (code < 0xa0 || reorders(code))
@@ -116,7 +116,7 @@ void np_write_blanks(struct np_buf *out, size_t n)
 static bool closes(int32_t code)
 {
 	static const int32_t marks[] = {0x3001, 0x3002, 0x300b, 0x300d, 0x300f, 0x3011,
-					0xff01, 0xff09, 0xff0c, 0xff1a, 0xff1b, 0xff1f};
+	                                0xff01, 0xff09, 0xff0c, 0xff1a, 0xff1b, 0xff1f};
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
 		if (marks[i] == code)
 			return true;
@@ -132,7 +132,7 @@ static size_t word_end(np_str text, size_t at, size_t *columns)
 	for (at += before.bytes; at < text.len;) {
 		struct glyph glyph = glyph_at(text, at);
 		bool wide = !before.escape && !glyph.escape &&
-			    (before.columns == 2 || glyph.columns == 2);
+		            (before.columns == 2 || glyph.columns == 2);
 		if (glyph.code == ' ' || (wide && !closes(glyph.code) && glyph.columns > 0))
 			break;
 		*columns += glyph.columns;

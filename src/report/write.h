@@ -10,12 +10,12 @@
 #include "report/writer.h"
 
 void np_write_text(const struct np_report *report, const struct np_write_options *options,
-		   struct np_buf *out);
+                   struct np_buf *out);
 void np_write_json(const struct np_report *report, struct np_buf *out);
 void np_write_md(const struct np_report *report, struct np_buf *out);
 /* E_NOTFOUND: no table `id` (which may be NULL). */
 enum np_status np_write_csv(const struct np_report *report, const char *id, struct np_buf *out,
-			    struct np_err *err);
+                            struct np_err *err);
 
 /* Is this column set flush right, and never cut? (TEXT and BOOL are not.) */
 bool np_column_is_number(const struct np_column *column);

@@ -37,8 +37,8 @@ struct np_write_options {
  * md    for GitHub: tables, findings as a list; figures as in text.
  */
 enum np_status np_report_write(const struct np_report *report,
-			       const struct np_write_options *options, struct np_buf *out,
-			       struct np_err *err);
+                               const struct np_write_options *options, struct np_buf *out,
+                               struct np_err *err);
 
 /* Append `text` as it may be shown on a terminal: control characters, C1, bidi
  * overrides and invalid UTF-8 as visible escapes (\x1b, \u202e), else unchanged. */

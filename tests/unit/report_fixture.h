@@ -52,13 +52,14 @@ static inline void fixture_table(struct np_report *report)
 
 static inline void fixture_findings(struct np_report *report)
 {
-	struct np_finding *finding = np_report_finding(
-		report, "KERNELS_EMPTY", NP_ERROR, "%s has no rows", "kernel_details.csv");
+	struct np_finding *finding = np_report_finding(report, "KERNELS_EMPTY", NP_ERROR,
+	                                               "%s has no rows", "kernel_details.csv");
 	np_finding_detail(finding, "Without kernels nothing can be said about the device; the "
-				   "profiler was stopped before the export had written them.");
+	                           "profiler was stopped before the export had written them.");
 	for (int i = 1; i <= 5; i++)
-		np_finding_evidence(finding, "rank_0/kernel_details.csv", i == 1 ? "Duration(us)" : NULL,
-		                    i <= 2 ? "1-200" : NULL, "evidence %d", i);
+		np_finding_evidence(finding, "rank_0/kernel_details.csv",
+		                    i == 1 ? "Duration(us)" : NULL, i <= 2 ? "1-200" : NULL,
+		                    "evidence %d", i);
 	np_finding_impact(finding, 1234.5, 0.25);
 	np_finding_advice(finding, "Export the capture again.");
 	np_finding_command(finding, "npuprof export %s", np_shell_quote(report, "raw dir/it's"));

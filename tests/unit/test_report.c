@@ -24,8 +24,11 @@ static void what_drives_a_terminal_becomes_visible(void **state)
 	assert_safe("plain text, 100 %", "plain text, 100 %");
 	assert_safe("\x1b[2J\x07\x7f", "\\x1b[2J\\x07\\x7f");
 	assert_safe("a\nb\rc\td", "a\\nb\\rc\\td");
-	assert_safe("\xc2\x9b" "31m", "\\u009b31m");
-	assert_safe("\xe2\x80\xae\xe2\x80\xaa\xe2\x81\xa6\xe2\x81\xa9", "\\u202e\\u202a\\u2066\\u2069");
+	assert_safe("\xc2\x9b"
+	            "31m",
+	            "\\u009b31m");
+	assert_safe("\xe2\x80\xae\xe2\x80\xaa\xe2\x81\xa6\xe2\x81\xa9",
+	            "\\u202e\\u202a\\u2066\\u2069");
 	assert_safe("\xe2\x80\x8e\xd8\x9c\xe2\x80\xa8", "\\u200e\\u061c\\u2028");
 	assert_safe("\xff\xc0\x80\xed\xa0\x80\xf5", "\\xff\\xc0\\x80\\xed\\xa0\\x80\\xf5");
 	assert_safe("cut \xe7\x9f", "cut \\xe7\\x9f");
@@ -57,12 +60,14 @@ static void random_bytes_are_safe_after_one_pass(void **state)
 		char bytes[40];
 		size_t len = (size_t)random() % sizeof bytes;
 		for (size_t k = 0; k < len; k++)
-			bytes[k] = (char)(random() % 3 ? random() : "\xe2\x80\xae\xc2\x9b\x1b"[random() % 6]);
+			bytes[k] = (char)(random() % 3 ? random()
+			                               : "\xe2\x80\xae\xc2\x9b\x1b"[random() % 6]);
 		struct np_buf once = {0}, twice = {0};
 		np_text_safe(&once, (np_str){bytes, len});
 		np_text_safe(&twice, np_buf_str(&once));
 		assert_true(np_str_eq(np_buf_str(&once), np_buf_str(&twice)));
-		assert_int_equal(np_text_width((np_str){bytes, len}), np_text_width(np_buf_str(&once)));
+		assert_int_equal(np_text_width((np_str){bytes, len}),
+		                 np_text_width(np_buf_str(&once)));
 		for (size_t k = 0; k < once.len; k++)
 			assert_true((unsigned char)once.ptr[k] >= 0x20 && once.ptr[k] != 0x7f);
 		np_buf_release(&once);
@@ -86,7 +91,9 @@ static void a_path_becomes_one_shell_word(void **state)
 		{"~root", "'~root'"},
 		{"矩阵", "'矩阵'"},
 		{"a\nb'c\\", "$'a\\012b\\047c\\134'"},
-		{"\x1b" "1\xff", "$'\\0331\\377'"},
+		{"\x1b"
+	         "1\xff",
+	         "$'\\0331\\377'"},
 		{"-\x1b", "$'./-\\033'"},
 	};
 	struct np_report *report = np_report_new("x");
@@ -100,12 +107,15 @@ static void the_shell_reads_a_quoted_path_back(void **state)
 	(void)state;
 	if (access("/bin/bash", X_OK) != 0)
 		skip();
-	static const char *const paths[] = {"it's a $(test)", "a\nb\x1b[2J1'\\", "-n", "\xff\xe2\x80\xae"};
+	static const char *const paths[] = {"it's a $(test)", "a\nb\x1b[2J1'\\", "-n",
+	                                    "\xff\xe2\x80\xae"};
 	struct np_report *report = np_report_new("x");
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
 		char command[512], got[256];
-		(void)snprintf(command, sizeof command, "LC_ALL=C exec /bin/bash -c \"$(cat <<'EOT'\nprintf %%s %s\nEOT\n)\"",
-		               np_shell_quote(report, paths[i]));
+		(void)snprintf(
+			command, sizeof command,
+			"LC_ALL=C exec /bin/bash -c \"$(cat <<'EOT'\nprintf %%s %s\nEOT\n)\"",
+			np_shell_quote(report, paths[i]));
 		FILE *pipe = popen(command, "r");
 		assert_non_null(pipe);
 		size_t len = fread(got, 1, sizeof got, pipe);
@@ -120,7 +130,8 @@ static void the_shell_reads_a_quoted_path_back(void **state)
 static void rows_are_complete_after_their_columns(void **state)
 {
 	(void)state;
-	static const struct np_column columns[] = {{"a", "", NP_COL_INT, ""}, {"b", "", NP_COL_TEXT, ""}};
+	static const struct np_column columns[] = {{"a", "", NP_COL_INT, ""},
+	                                           {"b", "", NP_COL_TEXT, ""}};
 	struct np_report *report = np_report_new("x");
 	struct np_table *table = NP_REPORT_TABLE(report, "t", "T", columns);
 	assert_int_equal(np_table_rows(table), 0);
@@ -145,14 +156,14 @@ static void a_cell_of_the_wrong_type_is_absent_and_told_once(void **state)
 	(void)state;
 	struct np_report *report = np_report_new("x");
 	struct np_table *table = NP_REPORT_TABLE(report, "ops", "T", fixture_columns);
-	np_cell_int(table, 0x41414141);      /* into TEXT */
-	np_cell_real(table, 1.5);            /* into INT */
-	np_cell_int(table, 3);               /* into REAL */
-	np_cell_cstr(table, "12");           /* into DUR */
-	np_cell_printf(table, "%d", 1);      /* into TIME */
-	np_cell_bool(table, true);           /* into BYTES */
-	np_cell_int(table, 1);               /* into PERCENT */
-	np_cell_real(table, 1);              /* into BOOL */
+	np_cell_int(table, 0x41414141); /* into TEXT */
+	np_cell_real(table, 1.5);       /* into INT */
+	np_cell_int(table, 3);          /* into REAL */
+	np_cell_cstr(table, "12");      /* into DUR */
+	np_cell_printf(table, "%d", 1); /* into TIME */
+	np_cell_bool(table, true);      /* into BYTES */
+	np_cell_int(table, 1);          /* into PERCENT */
+	np_cell_real(table, 1);         /* into BOOL */
 	for (size_t c = 0; c < table->n_columns; c++)
 		assert_true(np_table_cell(table, 0, c)->na);
 	assert_int_equal(report->notes.n, 1);
