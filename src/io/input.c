@@ -166,7 +166,8 @@ struct np_input {
 	size_t released;       /* pages below base + released were given back */
 	size_t window_bytes;   /* test hook, 0: none */
 	size_t pos, given;     /* whole inputs: the last window is [pos, pos + given) */
-	uint64_t offset;       /* content offset of the last window */
+	uint64_t begin;        /* content offset of the first byte */
+	uint64_t offset;       /* and of the last window */
 	bool is_gzip;
 	struct gzip gz;
 };
@@ -269,7 +270,7 @@ enum np_status np_input_open_mem(np_str bytes, const char *name, uint64_t offset
 		return NP_E_NOMEM;
 	(*out)->base = bytes.ptr;
 	(*out)->len = bytes.len;
-	(*out)->offset = offset;
+	(*out)->begin = (*out)->offset = offset;
 	return NP_OK;
 }
 
@@ -456,6 +457,11 @@ const char *np_input_name(const struct np_input *self)
 uint64_t np_input_file_size(const struct np_input *self)
 {
 	return self->len;
+}
+
+uint64_t np_input_begin(const struct np_input *self)
+{
+	return self->begin;
 }
 
 bool np_input_is_gzip(const struct np_input *self)
