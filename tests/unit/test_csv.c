@@ -362,6 +362,11 @@ static void write_rows_of_chunks(const struct np_csv *header, size_t n, struct n
 	size_t made = np_csv_split(header, n, chunks, offsets);
 	assert_true(made <= n);
 	for (size_t i = 0; i < made; i++) {
+		assert_true(chunks[i].len > 0);
+		if (i + 1 < made) { /* whole lines, without a gap */
+			assert_int_equal(chunks[i].ptr[chunks[i].len - 1], '\n');
+			assert_ptr_equal(chunks[i].ptr + chunks[i].len, chunks[i + 1].ptr);
+		}
 		struct reader r = {NULL, NULL};
 		assert_int_equal(np_input_open_mem(chunks[i], "c", offsets[i], &r.input, NULL), NP_OK);
 		assert_int_equal(np_csv_open_chunk(header, r.input, &r.csv, NULL), NP_OK);
