@@ -291,7 +291,7 @@ static enum np_status read_rest_byte(struct np_json *self, char c, uint64_t pos,
 	}
 	if (*slash ? c == '/' : self->comments && c == '#') {
 		uint64_t start = *slash ? pos - 1 : pos;
-		if (start >= self->scanned) /* else the scan has counted it */
+		if (start >= self->looked) /* else the scan has counted it */
 			np_json_repair_add(&self->repairs.comment, start, 1);
 		*in_comment = true;
 		*slash = false;

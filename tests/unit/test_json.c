@@ -1,5 +1,7 @@
 #include "unit.h"
 
+#include <zlib.h>
+
 #include "io/json.h"
 
 /* ── helpers ────────────────────────────────────────────────────────────────── */
@@ -299,6 +301,9 @@ static void comments_are_read_only_when_asked_for(void **state)
 	(void)expect_comments("[1] / x", "[1 ]!E_FORMAT@4");
 	(void)expect_comments("[1 # never closed", "[1 ]");
 	(void)expect_comments("# nothing", "!E_EMPTY@9");
+	static struct outcome nul;
+	expect_len("[1]\0 # once", 11, NP_JSON_COMMENTS, "[1 ]", &nul);
+	assert_repair(nul.repairs.comment, 1, 5);
 	/* a comment mark that straddles the border of a block, for any place of it */
 	for (int pad = 50; pad < 80; pad++) {
 		char text[200];
@@ -503,6 +508,35 @@ static void tokens_are_the_same_through_windows_of_any_size(void **state)
 		np_input_close(inputs[1]);
 		np_buf_release(&text);
 	}
+}
+
+static void tokens_are_the_same_from_a_gzip_file(void **state)
+{
+	(void)state;
+	char path[] = "/tmp/npuprof_json_XXXXXX";
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	srandom(4);
+	struct np_buf text = random_document(3000000);
+	gzFile file = gzdopen(fd, "wb");
+	assert_int_equal(gzwrite(file, text.ptr, (unsigned)text.len), (int)text.len);
+	assert_int_equal(gzclose(file), Z_OK);
+	struct np_input *inputs[2];
+	struct np_json *one = open_text(np_buf_str(&text), &inputs[0]), *many;
+	assert_int_equal(np_input_open(path, &inputs[1], NULL), NP_OK);
+	assert_int_equal(np_json_open(inputs[1], 0, &many, NULL), NP_OK);
+	struct np_json_token a, b;
+	do {
+		assert_int_equal(np_json_next(one, &a, NULL), NP_OK);
+		assert_int_equal(np_json_next(many, &b, NULL), NP_OK);
+		assert_true(a.type == b.type && a.offset == b.offset && np_str_eq(a.text, b.text));
+	} while (a.type != NP_JSON_END);
+	np_json_close(one);
+	np_json_close(many);
+	np_input_close(inputs[0]);
+	np_input_close(inputs[1]);
+	np_buf_release(&text);
+	assert_int_equal(unlink(path), 0);
 }
 
 static void escapes_are_noticed_across_the_border_of_a_batch(void **state)
@@ -722,6 +756,7 @@ int main(void)
 		cmocka_unit_test(nesting_ends_at_its_limit),
 		cmocka_unit_test(depth_and_offset_of_tokens_are_right_beyond_4_gib),
 		cmocka_unit_test(tokens_are_the_same_through_windows_of_any_size),
+		cmocka_unit_test(tokens_are_the_same_from_a_gzip_file),
 		cmocka_unit_test(escapes_are_noticed_across_the_border_of_a_batch),
 		cmocka_unit_test(skip_steps_over_what_the_last_token_began),
 		cmocka_unit_test(skip_refuses_wrong_brackets_and_open_strings),
