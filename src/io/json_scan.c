@@ -48,7 +48,7 @@ INLINE void emit(struct np_json_scan *state, const struct classes *c, uint64_t q
 	uint64_t scalar = ~(c->op | c->space | quote);
 	uint64_t first = scalar & ~(scalar << 1 | state->scalar);
 	state->scalar = scalar >> 63;
-	state->in_string = (uint64_t)((int64_t)inside >> 63);
+	state->in_string = 0 - (inside >> 63);
 	out.structure[i] = quote | ((c->op | first) & ~inside);
 	out.brackets[i] = c->op & c->upper & ~inside;
 	out.odd[i] = c->odd & inside;
