@@ -116,7 +116,8 @@ static void add_capture(struct np_table *table, const struct np_capture *capture
 	else
 		np_cell_na(table);
 	cell_int_or_na(table, sum->loaded & NP_KERNELS ? (int64_t)sum->kernels : NP_NO_I64);
-	cell_int_or_na(table, sum->first_ns == NP_NO_I64 ? NP_NO_I64 : sum->last_ns - sum->first_ns);
+	cell_int_or_na(table,
+	               sum->first_ns == NP_NO_I64 ? NP_NO_I64 : sum->last_ns - sum->first_ns);
 	np_cell_int(table, size_of(capture));
 	np_cell_cstr(table, capture->name);
 }
@@ -151,8 +152,8 @@ static void schedule_text(const struct np_config *config, char *out, size_t size
 		return;
 	}
 	(void)snprintf(out, size, "%lld/%lld/%lld/%lld x%lld", (long long)config->skip_first,
-	               (long long)config->wait, (long long)config->warmup, (long long)config->active,
-	               (long long)config->repeat);
+	               (long long)config->wait, (long long)config->warmup,
+	               (long long)config->active, (long long)config->repeat);
 }
 
 static void options_text(const struct np_config *config, char *out, size_t size)
@@ -293,14 +294,19 @@ static void find_missing(const struct np_captures *all, struct np_report *report
 			if (np_expect(capture, role, &why) != NP_MISSING)
 				continue;
 			if (!finding) {
-				finding = np_report_finding(report, "DELIVERABLE_MISSING", NP_WARNING,
-				                            "%s is missing", np_role_name(role));
-				np_finding_detail(finding, "Without it: no %s. The recorded configuration asks "
-				                           "for it (%s).",
-				                  np_role_loss(role), why);
-				np_finding_command(finding, "%s", np_reanalyse_command(report, capture));
+				finding =
+					np_report_finding(report, "DELIVERABLE_MISSING", NP_WARNING,
+				                          "%s is missing", np_role_name(role));
+				np_finding_detail(
+					finding,
+					"Without it: no %s. The recorded configuration asks "
+					"for it (%s).",
+					np_role_loss(role), why);
+				np_finding_command(finding, "%s",
+				                   np_reanalyse_command(report, capture));
 			}
-			np_finding_evidence(finding, capture->output ? capture->output : capture->path, NULL,
+			np_finding_evidence(finding,
+			                    capture->output ? capture->output : capture->path, NULL,
 			                    NULL, "not there");
 		}
 	}
@@ -329,7 +335,8 @@ static void describe_groups(const struct np_captures *all, struct np_report *rep
 			if (seen)
 				continue;
 			if (!table)
-				table = NP_REPORT_TABLE(report, "groups", "Parallel groups", group_columns);
+				table = NP_REPORT_TABLE(report, "groups", "Parallel groups",
+				                        group_columns);
 			struct number_list ranks = {.open = false};
 			for (size_t r = 0; r < group->n_ranks; r++)
 				add_number(&ranks, group->ranks[r]);
@@ -392,10 +399,12 @@ enum np_status np_describe(const struct np_captures *all, unsigned threads,
 	if (all->captures.n == 0) {
 		struct np_finding *finding = np_report_finding(report, "NO_CAPTURE", NP_ERROR,
 		                                               "no capture below %s", all->input);
-		np_finding_detail(finding, "Looked for *_ascend_pt, *_ascend_ms, PROF_*, "
-		                           "ASCEND_PROFILER_OUTPUT, mindstudio_profiler_output, and for single "
-		                           "deliverables, %d directories deep.",
-		                  NP_DISCOVER_MAX_DEPTH);
+		np_finding_detail(
+			finding,
+			"Looked for *_ascend_pt, *_ascend_ms, PROF_*, "
+			"ASCEND_PROFILER_OUTPUT, mindstudio_profiler_output, and for single "
+			"deliverables, %d directories deep.",
+			NP_DISCOVER_MAX_DEPTH);
 		report->exit_code = 2;
 	} else {
 		describe_captures(all, sums, report);

@@ -12,10 +12,14 @@ struct options {
 #define AT(field) offsetof(struct options, field)
 
 static const struct np_option options[] = {
-	{"dir", 'd', NP_OPT_STRING, AT(dir), "PATH", "the capture or cluster root (instead of PATH)"},
-	{"profile", 0, NP_OPT_STRING, AT(profile), "WHAT", "kernel, framework or cluster (default: kernel)"},
-	{"start-marker", 0, NP_OPT_STRING, AT(marker), "FILE", "its mtime is the start of the capture"},
-	{"start-epoch", 0, NP_OPT_STRING, AT(epoch), "SECONDS", "start of the capture; wins over the marker"},
+	{"dir", 'd', NP_OPT_STRING, AT(dir), "PATH",
+         "the capture or cluster root (instead of PATH)"},
+	{"profile", 0, NP_OPT_STRING, AT(profile), "WHAT",
+         "kernel, framework or cluster (default: kernel)"},
+	{"start-marker", 0, NP_OPT_STRING, AT(marker), "FILE",
+         "its mtime is the start of the capture"},
+	{"start-epoch", 0, NP_OPT_STRING, AT(epoch), "SECONDS",
+         "start of the capture; wins over the marker"},
 	{"freshness-tolerance", 0, NP_OPT_DOUBLE, AT(tolerance), "SECONDS",
          "how much older than the start a file may be (default: 0)"},
 	{"selftest", 0, NP_OPT_FLAG, AT(selftest), NULL, "judge fixtures with known answers"},
@@ -30,17 +34,19 @@ static enum np_status gate_options(const struct np_call *call, struct np_gate_op
 	                                .threads = (unsigned)call->common->jobs};
 	if (own->profile && !np_gate_profile_parse(own->profile, &out->profile))
 		return np_err_set(err, NP_E_USAGE, NULL,
-		                  "unknown profile '%s': use kernel, framework or cluster", own->profile);
+		                  "unknown profile '%s': use kernel, framework or cluster",
+		                  own->profile);
 	if (own->epoch) {
 		out->has_start_epoch = true;
 		if (!np_str_to_double(np_str_of(own->epoch), &out->start_epoch))
-			return np_err_set(err, NP_E_USAGE, NULL, "--start-epoch wants seconds, got '%s'",
-			                  own->epoch);
+			return np_err_set(err, NP_E_USAGE, NULL,
+			                  "--start-epoch wants seconds, got '%s'", own->epoch);
 	}
 	return NP_OK;
 }
 
-static enum np_status judge(const struct np_call *call, struct np_report *report, struct np_err *err)
+static enum np_status judge(const struct np_call *call, struct np_report *report,
+                            struct np_err *err)
 {
 	const struct options *own = call->options;
 	if (own->selftest)
@@ -87,9 +93,12 @@ const struct np_cmd np_cmd_check = {
 	.summary = "judge whether a capture is usable, fail-closed",
 	.words = "PATH",
 	.max_words = 1,
-	.detail = "Sixteen checks, each PASS, FAIL or UNKNOWN with its evidence. Exit status: 0 all passed,\n"
-		  "1 a check failed, 2 no such path, 3 nothing failed but something cannot be judged,\n"
-		  "4 the input could not be read. Every failure prints the command that repairs it.",
+	.detail =
+		"Sixteen checks, each PASS, FAIL or UNKNOWN with its evidence. Exit status: 0 all "
+                "passed,\n"
+		"1 a check failed, 2 no such path, 3 nothing failed but something cannot be "
+                "judged,\n"
+		"4 the input could not be read. Every failure prints the command that repairs it.",
 	.examples = examples,
 	.options = options,
 	.n_options = sizeof options / sizeof *options,

@@ -38,8 +38,8 @@ static void bash(void)
 static void fish_options(const char *command, const struct np_option *options, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		(void)printf("complete -c npuprof -n '__fish_seen_subcommand_from %s' -l %s", command,
-		             options[i].name);
+		(void)printf("complete -c npuprof -n '__fish_seen_subcommand_from %s' -l %s",
+		             command, options[i].name);
 		if (options[i].letter)
 			(void)printf(" -s %c", options[i].letter);
 		(void)printf("%s -d \"%s\"\n", options[i].arg ? " -r" : "", options[i].help);
@@ -67,7 +67,8 @@ static int run(const struct np_call *call)
 	} else if (strcmp(shell, "fish") == 0) {
 		fish();
 	} else {
-		(void)fprintf(stderr, "npuprof: unknown shell '%s': use bash, zsh or fish\n", shell);
+		(void)fprintf(stderr, "npuprof: unknown shell '%s': use bash, zsh or fish\n",
+		              shell);
 		return NP_EXIT_USAGE;
 	}
 	return NP_EXIT_OK;

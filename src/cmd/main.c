@@ -10,7 +10,8 @@
 #include "cmd/cmd.h"
 
 const struct np_cmd *const np_cmds[] = {
-	&np_cmd_check, &np_cmd_completion, &np_cmd_help, &np_cmd_info, &np_cmd_synth, &np_cmd_version,
+	&np_cmd_check, &np_cmd_completion, &np_cmd_help,
+	&np_cmd_info,  &np_cmd_synth,      &np_cmd_version,
 };
 const size_t np_n_cmds = sizeof np_cmds / sizeof *np_cmds;
 
@@ -70,8 +71,9 @@ static void print_overview(void)
 	for (size_t i = 0; i < np_n_cmds; i++)
 		if (!np_cmds[i]->hidden)
 			(void)printf("  %-12s %s\n", np_cmds[i]->name, np_cmds[i]->summary);
-	(void)printf("\nnpuprof help COMMAND tells its options. Exit status: 0 done or passed, 1 judged "
-	             "and failed,\n2 usage, 3 could not be judged, 4 the input could not be read.\n");
+	(void)printf(
+		"\nnpuprof help COMMAND tells its options. Exit status: 0 done or passed, 1 judged "
+		"and failed,\n2 usage, 3 could not be judged, 4 the input could not be read.\n");
 }
 
 void np_cmd_print_help(const struct np_cmd *cmd)
@@ -128,7 +130,8 @@ static int run_by_name(const char *name, int argc, char **argv)
 {
 	const struct np_cmd *cmd = np_cmd_find(name);
 	if (!cmd) {
-		(void)fprintf(stderr, "npuprof: unknown command '%s'; npuprof help lists them\n", name);
+		(void)fprintf(stderr, "npuprof: unknown command '%s'; npuprof help lists them\n",
+		              name);
 		return NP_EXIT_USAGE;
 	}
 	void *values = np_calloc(1, cmd->options_size);

@@ -58,8 +58,8 @@ static enum np_status set_number(const struct np_option *option, void *at, const
 			errno = ERANGE;
 	}
 	if (errno || end == text || *end)
-		return np_err_set(err, NP_E_USAGE, NULL, "--%s wants a number, got '%s'", option->name,
-		                  text);
+		return np_err_set(err, NP_E_USAGE, NULL, "--%s wants a number, got '%s'",
+		                  option->name, text);
 	return NP_OK;
 }
 
@@ -78,8 +78,9 @@ static enum np_status set_value(const struct np_option *option, void *values, co
 		return NP_OK;
 	case NP_OPT_LIST:
 		if (list->n == NP_OPT_MAX_LIST)
-			return np_err_set(err, NP_E_USAGE, NULL, "--%s was given more than %d times",
-			                  option->name, NP_OPT_MAX_LIST);
+			return np_err_set(err, NP_E_USAGE, NULL,
+			                  "--%s was given more than %d times", option->name,
+			                  NP_OPT_MAX_LIST);
 		list->v[list->n++] = text;
 		return NP_OK;
 	case NP_OPT_UINT:

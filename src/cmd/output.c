@@ -14,8 +14,8 @@
 int np_cmd_fail(const struct np_err *err)
 {
 	bool has_where = *err->where != '\0';
-	(void)fprintf(stderr, "npuprof: %s%s%s\n", has_where ? err->where : "", has_where ? ": " : "",
-	              err->msg);
+	(void)fprintf(stderr, "npuprof: %s%s%s\n", has_where ? err->where : "",
+	              has_where ? ": " : "", err->msg);
 	switch (err->code) {
 	case NP_E_NOTFOUND:
 	case NP_E_USAGE:

@@ -36,9 +36,9 @@ struct np_csv {
 	struct np_csv_scan scan;
 	struct np_csv_marks marks;
 	size_t sep_i, row_i;
-	bool maybe_nul;            /* a NUL byte is somewhere in the indexed bytes */
-	bool open_quote;           /* the row to be given next was cut off at its line's end */
-	bool unterminated;         /* the last row in `marks` ends where the input ends */
+	bool maybe_nul;    /* a NUL byte is somewhere in the indexed bytes */
+	bool open_quote;   /* the row to be given next was cut off at its line's end */
+	bool unterminated; /* the last row in `marks` ends where the input ends */
 
 	enum np_status failed; /* the input's end was an error: it stays one */
 	struct np_err error;
@@ -334,7 +334,8 @@ static enum np_status cut_row(struct np_csv *self, struct np_err *err)
 	self->scan.inside = 0;
 	compact(self);
 	while (self->scanned < end) {
-		index_step(self, end - self->scanned < INDEX_STEP ? end - self->scanned : INDEX_STEP);
+		index_step(self,
+		           end - self->scanned < INDEX_STEP ? end - self->scanned : INDEX_STEP);
 		compact(self);
 	}
 	end_row_at(self, end);
@@ -384,7 +385,7 @@ static void count_bad(struct np_csv *self, struct np_csv_row *row, size_t n_fiel
                       size_t end)
 {
 	struct np_csv_health *health = &self->health;
-	bool short_row = n_fields < self->n_columns, long_row = n_fields > self->n_columns;
+	bool short_row = n_fields<self->n_columns, long_row = n_fields> self->n_columns;
 	bool nul = self->maybe_nul && end > start &&
 	           memchr(self->window.ptr + start, '\0', end - start);
 	health->short_rows += short_row;

@@ -137,10 +137,13 @@ static void put_evidence(struct writer *self, const struct np_finding *finding)
 		np_buf_clear(line);
 		for (size_t k = 0; k < sizeof where / sizeof *where; k++)
 			if (where[k]) {
+				np_buf_add_cstr(line, line->len ? ": " : "");
 				np_buf_add_cstr(line, where[k]);
-				np_buf_add_cstr(line, ": ");
 			}
-		np_buf_add_cstr(line, evidence->text);
+		if (*evidence->text) {
+			np_buf_add_cstr(line, line->len ? ": " : "");
+			np_buf_add_cstr(line, evidence->text);
+		}
 		self->out->failed = self->out->failed || line->failed;
 		put_wrapped(self, "  - ", np_buf_str(line), 4);
 	}

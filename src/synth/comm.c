@@ -18,7 +18,8 @@ static struct np_synth_link make_link(const struct np_synth_plan *plan,
                                       uint32_t peer, bool rdma, uint64_t key)
 {
 	struct np_synth_link link = {.peer = np_synth_member(group, peer), .rdma = rdma};
-	uint64_t noise = np_noise(plan->options.seed ^ 0x11c6, (key << 30) + rank * 16411ull + peer);
+	uint64_t noise =
+		np_noise(plan->options.seed ^ 0x11c6, (key << 30) + rank * 16411ull + peer);
 	link.dur_ns = (np_ns)(noise & 63) - 32; /* permille, scaled when the size is known */
 	if ((plan->link_a == rank && plan->link_b == peer) ||
 	    (plan->link_a == peer && plan->link_b == rank))
@@ -83,8 +84,8 @@ np_ns np_synth_wire_ns(const struct np_synth_plan *plan, const struct np_synth_g
 	np_ns wire = 0;
 	for (uint32_t k = 0; k < group->count; k++) {
 		struct np_synth_link links[NP_SYNTH_MAX_LINKS];
-		size_t n = np_synth_links(plan, group, group->first + k * group->stride, len_bytes, key,
-		                          links);
+		size_t n = np_synth_links(plan, group, group->first + k * group->stride, len_bytes,
+		                          key, links);
 		/* plane 0 does the first transfer, then the one to the other host */
 		np_ns master = 0, slowest = 0;
 		for (size_t i = 0; i < n; i++) {

@@ -7,7 +7,9 @@ const char *const np_synth_transport_names[NP_LINK_TYPES] = {"RDMA", "HCCS", "PC
 
 int64_t np_synth_gbps(uint64_t len_bytes, np_ns time_ns)
 {
-	return time_ns > 0 ? (int64_t)((len_bytes * 10000 + (uint64_t)time_ns / 2) / (uint64_t)time_ns) : 0;
+	return time_ns > 0
+	               ? (int64_t)((len_bytes * 10000 + (uint64_t)time_ns / 2) / (uint64_t)time_ns)
+	               : 0;
 }
 
 int64_t np_synth_ratio(np_ns part, np_ns rest)
@@ -129,7 +131,8 @@ static int by_bandwidth(const void *a, const void *b)
 		return x->group < y->group ? -1 : 1;
 	if (x->dst != y->dst)
 		return x->dst < y->dst ? -1 : 1;
-	int64_t fast = np_synth_gbps(x->len_bytes, x->time_ns), slow = np_synth_gbps(y->len_bytes, y->time_ns);
+	int64_t fast = np_synth_gbps(x->len_bytes, x->time_ns),
+		slow = np_synth_gbps(y->len_bytes, y->time_ns);
 	if (fast != slow)
 		return fast > slow ? -1 : 1;
 	return x->order < y->order ? -1 : 1;
@@ -150,9 +153,14 @@ static void add_links(const struct np_synth_run *run, const struct np_synth_item
 		while (k < *n && records[k].dst != dst)
 			k++;
 		if (k == *n) {
-			records[(*n)++] = (struct link_record){
-				.item = item, .group = item->group, .dst = dst, .order = (uint32_t)k,
-				.transport = tasks[i].on_chip ? "LOCAL" : tasks[i].rdma ? "RDMA" : "HCCS"};
+			records[(*n)++] =
+				(struct link_record){.item = item,
+			                             .group = item->group,
+			                             .dst = dst,
+			                             .order = (uint32_t)k,
+			                             .transport = tasks[i].on_chip ? "LOCAL"
+			                                          : tasks[i].rdma  ? "RDMA"
+			                                                           : "HCCS"};
 		}
 		records[k].len_bytes += tasks[i].len_bytes;
 		records[k].time_ns += tasks[i].dur_ns;
@@ -182,8 +190,10 @@ static void emit_group(const struct np_synth_run *run, const struct link_record 
 		for (size_t from = 0, to; from < n; from = to) {
 			for (to = from; to < n && v[to].dst == v[from].dst;)
 				to++;
-			struct np_synth_matrix_row out = {.place = places[place], .group = v[0].group,
-			                                  .src = self, .dst = v[from].dst,
+			struct np_synth_matrix_row out = {.place = places[place],
+			                                  .group = v[0].group,
+			                                  .src = self,
+			                                  .dst = v[from].dst,
 			                                  .transport = v[from].transport};
 			size_t at = place < 5 ? place_index(place, to - from) : 0;
 			if (at == to - from)
@@ -208,8 +218,8 @@ enum np_status np_synth_matrix(const struct np_synth_run *run, uint32_t step,
 {
 	size_t from, to, n = 0;
 	np_synth_step_items(run, step, &from, &to);
-	struct link_record *records =
-		np_calloc((size_t)run->plan->per_step * (NP_SYNTH_MAX_LINKS + 1) + 1, sizeof *records);
+	struct link_record *records = np_calloc(
+		(size_t)run->plan->per_step * (NP_SYNTH_MAX_LINKS + 1) + 1, sizeof *records);
 	if (!records)
 		return np_err_nomem(err);
 	for (size_t i = from; i < to; i++)

@@ -22,9 +22,11 @@ enum np_status np_db_out_open(struct np_db_out *self, const char *dir, const cha
 		return np_err_set(err, NP_E_LIMIT, dir, "path is too long");
 	(void)unlink(self->path);
 	keep(self, sqlite3_open_v2(self->path, &self->db,
-	                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL));
-	np_db_out_exec(self, "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
-	                     "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16384; BEGIN");
+	                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+	                           NULL));
+	np_db_out_exec(self,
+	               "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+	               "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16384; BEGIN");
 	return NP_OK;
 }
 
@@ -119,6 +121,7 @@ enum np_status np_synth_write_dbs(const struct np_synth_run *run, const char *di
                                   struct np_synth_stats *stats, struct np_err *err)
 {
 	NP_TRY(np_synth_write_profiler_db(run, dir, stats, err));
-	return np_synth_has(run, NP_SYNTH_HOST_ONLY) ? NP_OK
-	                                            : np_synth_write_analysis_db(run, dir, stats, err);
+	return np_synth_has(run, NP_SYNTH_HOST_ONLY)
+	               ? NP_OK
+	               : np_synth_write_analysis_db(run, dir, stats, err);
 }

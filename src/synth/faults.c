@@ -31,7 +31,8 @@ static enum np_status parse_argument(np_str text, const struct np_synth_fault_in
 	return NP_OK;
 }
 
-enum np_status np_synth_parse_fault(const char *text, struct np_synth_fault *out, struct np_err *err)
+enum np_status np_synth_parse_fault(const char *text, struct np_synth_fault *out,
+                                    struct np_err *err)
 {
 	np_str all = np_str_of(text), argument = {NULL, 0};
 	np_str name = np_str_cut(all, '=', &argument);
@@ -44,8 +45,8 @@ enum np_status np_synth_parse_fault(const char *text, struct np_synth_fault *out
 		if (has_argument)
 			return parse_argument(argument, info, out, err);
 		if (info->argument[0] != '\0' && info->argument[0] != '[')
-			return np_err_set(err, NP_E_USAGE, info->name, "needs an argument: %s=%s", info->name,
-			                  info->argument);
+			return np_err_set(err, NP_E_USAGE, info->name, "needs an argument: %s=%s",
+			                  info->name, info->argument);
 		return NP_OK;
 	}
 	return np_err_set(err, NP_E_USAGE, NULL, "no fault is called \"%.*s\"", NP_FMT(name));
@@ -68,9 +69,10 @@ enum np_status np_synth_parse_formats(const char *text, unsigned *out, struct np
 		while (i < 4 && !np_str_is(one, names[i].name))
 			i++;
 		if (i == 4)
-			return np_err_set(err, NP_E_USAGE, NULL,
-			                  "no format is called \"%.*s\"; there are text, db, msprof, all",
-			                  NP_FMT(one));
+			return np_err_set(
+				err, NP_E_USAGE, NULL,
+				"no format is called \"%.*s\"; there are text, db, msprof, all",
+				NP_FMT(one));
 		*out |= names[i].bits;
 	} while (rest.len > 0);
 	return NP_OK;
@@ -78,6 +80,11 @@ enum np_status np_synth_parse_formats(const char *text, unsigned *out, struct np
 
 void np_synth_options_init(struct np_synth_options *self)
 {
-	*self = (struct np_synth_options){
-		.ranks = 2, .steps = 2, .layers = 4, .ops = 12, .formats = NP_SYNTH_TEXT, .level = 1, .seed = 1};
+	*self = (struct np_synth_options){.ranks = 2,
+	                                  .steps = 2,
+	                                  .layers = 4,
+	                                  .ops = 12,
+	                                  .formats = NP_SYNTH_TEXT,
+	                                  .level = 1,
+	                                  .seed = 1};
 }

@@ -1,7 +1,7 @@
 #include "synth/ops.h"
 
-#define H "\"1,4096,2048\""
-#define BF "DT_BF16"
+#define H   "\"1,4096,2048\""
+#define BF  "DT_BF16"
 #define BF2 "DT_BF16;DT_BF16"
 
 /* clang-format off */
@@ -59,6 +59,7 @@ const char *np_synth_core_name(enum np_synth_core core)
 
 const char *np_synth_task_type(enum np_synth_core core)
 {
-	static const char *const names[] = {"KERNEL_AICORE", "KERNEL_AIVEC", "KERNEL_MIX_AIC", "AI_CPU"};
+	static const char *const names[] = {"KERNEL_AICORE", "KERNEL_AIVEC", "KERNEL_MIX_AIC",
+	                                    "AI_CPU"};
 	return names[core];
 }

@@ -80,7 +80,8 @@ static void put_types(struct np_out *out, const struct np_synth_run *run)
 			continue;
 		const struct np_synth_op *op = &np_synth_ops[item->op];
 		uint32_t k = 0;
-		while (np_synth_ops[k].core != op->core || !np_str_is(np_str_of(np_synth_ops[k].type), op->type))
+		while (np_synth_ops[k].core != op->core ||
+		       !np_str_is(np_str_of(np_synth_ops[k].type), op->type))
 			k++;
 		count[k]++;
 		total[k] += item->dur_ns;

@@ -13,7 +13,8 @@
 enum { NP_SYNTH_PATH = 4096 };
 
 /* Close what np_out_open() opened and count it. */
-enum np_status np_synth_finish(struct np_out *out, struct np_synth_stats *stats, struct np_err *err);
+enum np_status np_synth_finish(struct np_out *out, struct np_synth_stats *stats,
+                               struct np_err *err);
 
 /* kernel_details.csv (write_kernels.c), and op_summary for the msprof format. */
 enum np_status np_synth_write_kernels(const struct np_synth_run *run, const char *dir,
@@ -24,10 +25,22 @@ enum np_status np_synth_write_op_summary(const struct np_synth_run *run, const c
 
 /* The metrics of one kernel: times in ns, cycles, ratios in 1/1000. */
 enum np_synth_pmu {
-	NP_PMU_AIC_TIME, NP_PMU_AIC_CYCLES, NP_PMU_AIC_MAC, NP_PMU_AIC_SCALAR, NP_PMU_AIC_MTE1,
-	NP_PMU_AIC_MTE2, NP_PMU_AIC_FIXPIPE, NP_PMU_AIC_ICACHE,
-	NP_PMU_AIV_TIME, NP_PMU_AIV_CYCLES, NP_PMU_AIV_VEC, NP_PMU_AIV_SCALAR, NP_PMU_AIV_MTE2,
-	NP_PMU_AIV_MTE3, NP_PMU_AIV_ICACHE, NP_PMU_VALUES
+	NP_PMU_AIC_TIME,
+	NP_PMU_AIC_CYCLES,
+	NP_PMU_AIC_MAC,
+	NP_PMU_AIC_SCALAR,
+	NP_PMU_AIC_MTE1,
+	NP_PMU_AIC_MTE2,
+	NP_PMU_AIC_FIXPIPE,
+	NP_PMU_AIC_ICACHE,
+	NP_PMU_AIV_TIME,
+	NP_PMU_AIV_CYCLES,
+	NP_PMU_AIV_VEC,
+	NP_PMU_AIV_SCALAR,
+	NP_PMU_AIV_MTE2,
+	NP_PMU_AIV_MTE3,
+	NP_PMU_AIV_ICACHE,
+	NP_PMU_VALUES
 };
 void np_synth_pmu(const struct np_synth_run *run, const struct np_synth_item *item,
                   int64_t pmu[NP_PMU_VALUES]);
@@ -50,8 +63,9 @@ enum np_status np_synth_write_dbs(const struct np_synth_run *run, const char *di
                                   struct np_synth_stats *stats, struct np_err *err);
 
 /* profiler_info*.json and profiler_metadata.json (write_meta.c). */
-enum np_status np_synth_write_meta(const struct np_synth_run *run, const char *dir, unsigned formats,
-                                   struct np_synth_stats *stats, struct np_err *err);
+enum np_status np_synth_write_meta(const struct np_synth_run *run, const char *dir,
+                                   unsigned formats, struct np_synth_stats *stats,
+                                   struct np_err *err);
 /* {"group_name_0": {...}, ...} of one rank, as in profiler_metadata.json */
 void np_synth_groups_json(struct np_buf *out, const struct np_synth_run *run);
 extern const char *const np_synth_env_json;

@@ -9,7 +9,14 @@
 #include "synth/write.h"
 
 /* in the order of the files */
-enum np_synth_transport { NP_LINK_RDMA, NP_LINK_HCCS, NP_LINK_PCIE, NP_LINK_SDMA, NP_LINK_SIO, NP_LINK_TYPES };
+enum np_synth_transport {
+	NP_LINK_RDMA,
+	NP_LINK_HCCS,
+	NP_LINK_PCIE,
+	NP_LINK_SDMA,
+	NP_LINK_SIO,
+	NP_LINK_TYPES
+};
 extern const char *const np_synth_transport_names[NP_LINK_TYPES];
 
 enum { NP_BUCKETS = 4 }; /* different packet sizes of one collective; there are fewer */
@@ -41,7 +48,7 @@ int64_t np_synth_ratio(np_ns part, np_ns rest);
 
 /* One line of the matrix: one link in one of top1, middle, bottom1…3, total. */
 struct np_synth_matrix_row {
-	const char *place;   /* "top1", … */
+	const char *place; /* "top1", … */
 	uint32_t group, src, dst;
 	const char *transport;
 	uint64_t len_bytes;

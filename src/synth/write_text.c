@@ -112,7 +112,8 @@ static enum np_status write_op_statistic(const struct np_synth_run *run, const c
 		sum += np_synth_written_dur(item);
 	}
 	qsort(table.v, table.n, sizeof *table.v, by_total);
-	bool old = np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
+	bool old =
+		np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, name, err));
 	np_out_str(&out, old ? "" : "Device_id,");
@@ -174,7 +175,8 @@ static enum np_status write_api_statistic(const struct np_synth_run *run, const 
 	collect_apis(run, &table, false);
 	collect_apis(run, &table, true);
 	qsort(table.v, table.n, sizeof *table.v, by_name);
-	bool old = np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
+	bool old =
+		np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, name, err));
 	np_out_str(&out, old ? "" : "Device_id,");
@@ -240,9 +242,11 @@ static enum np_status write_operator_details(const struct np_synth_run *run, con
 {
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "operator_details.csv", err));
-	np_out_lit(&out, "Name,Input Shapes,Call Stack,Host Self Duration(us),Host Total Duration(us),"
-	                 "Device Self Duration(us),Device Total Duration(us),"
-	                 "Device Self Duration With AICore(us),Device Total Duration With AICore(us)\r\n");
+	np_out_lit(
+		&out,
+		"Name,Input Shapes,Call Stack,Host Self Duration(us),Host Total Duration(us),"
+		"Device Self Duration(us),Device Total Duration(us),"
+		"Device Self Duration With AICore(us),Device Total Duration With AICore(us)\r\n");
 	bool device = !np_synth_has(run, NP_SYNTH_HOST_ONLY);
 	bool comm = run->n_comms > 0;
 	for (size_t i = 0; i < run->items.n; i++) {
@@ -252,9 +256,11 @@ static enum np_status write_operator_details(const struct np_synth_run *run, con
 		np_ns dur = counts ? np_synth_written_dur(item) : 0;
 		np_ns cube = kernel && np_synth_ops[item->op].core == NP_CORE_CUBE ? dur : 0;
 		np_ns inner = item->host_dur_ns - 2 * NP_INNER_NS;
-		put_op_row(&out, np_synth_outer_op(item), kernel ? np_synth_ops[item->op].in_shapes : NULL,
-		           2 * NP_INNER_NS, item->host_dur_ns, (np_ns[4]){0, dur, 0, cube});
-		put_op_row(&out, np_synth_inner_op(item), NULL, inner, inner, (np_ns[4]){dur, dur, cube, cube});
+		put_op_row(&out, np_synth_outer_op(item),
+		           kernel ? np_synth_ops[item->op].in_shapes : NULL, 2 * NP_INNER_NS,
+		           item->host_dur_ns, (np_ns[4]){0, dur, 0, cube});
+		put_op_row(&out, np_synth_inner_op(item), NULL, inner, inner,
+		           (np_ns[4]){dur, dur, cube, cube});
 	}
 	return np_synth_finish(&out, stats, err);
 }
@@ -264,12 +270,14 @@ static enum np_status write_operator_details(const struct np_synth_run *run, con
 static enum np_status write_step_trace(const struct np_synth_run *run, const char *dir,
                                        struct np_synth_stats *stats, struct np_err *err)
 {
-	bool old = np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
+	bool old =
+		np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "step_trace_time.csv", err));
 	np_out_str(&out, old ? "" : "Device_id,");
-	np_out_lit(&out, "Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,"
-	                 "Stage,Bubble,Communication(Not Overlapped and Exclude Receive),Preparing\r\n");
+	np_out_lit(&out,
+	           "Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,"
+	           "Stage,Bubble,Communication(Not Overlapped and Exclude Receive),Preparing\r\n");
 	for (uint32_t s = 0; s < run->plan->options.steps; s++) {
 		const struct np_synth_step *step = &run->steps[s];
 		if (!step->device)
@@ -279,11 +287,15 @@ static enum np_status write_step_trace(const struct np_synth_run *run, const cha
 			np_out_char(&out, ',');
 		}
 		np_out_u64(&out, step->id);
-		const np_ns cells[] = {
-			step->computing_ns, step->not_overlapped_ns,
-			step->communication_ns - step->not_overlapped_ns, step->communication_ns,
-			step->free_csv_ns, step->stage_csv_ns, 0, step->not_overlapped_ns,
-			step->preparing_ns};
+		const np_ns cells[] = {step->computing_ns,
+		                       step->not_overlapped_ns,
+		                       step->communication_ns - step->not_overlapped_ns,
+		                       step->communication_ns,
+		                       step->free_csv_ns,
+		                       step->stage_csv_ns,
+		                       0,
+		                       step->not_overlapped_ns,
+		                       step->preparing_ns};
 		for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
 			np_out_char(&out, ',');
 			put_us(&out, cells[c]);
@@ -295,7 +307,8 @@ static enum np_status write_step_trace(const struct np_synth_run *run, const cha
 
 /* ── memory ── */
 
-static void put_mem_row(struct np_out *out, const struct np_synth_run *run, const struct np_synth_mem *mem)
+static void put_mem_row(struct np_out *out, const struct np_synth_run *run,
+                        const struct np_synth_mem *mem)
 {
 	np_out_str(out, np_synth_ops[mem->op].aten);
 	np_out_char(out, ',');
@@ -336,11 +349,12 @@ static enum np_status write_operator_memory(const struct np_synth_run *run, cons
 {
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "operator_memory.csv", err));
-	np_out_lit(&out, "Name,Size(KB),Allocation Time(us),Release Time(us),Active Release Time(us),"
-	                 "Duration(us),Active Duration(us),Allocation Total Allocated(MB),"
-	                 "Allocation Total Reserved(MB),Allocation Total Active(MB),"
-	                 "Release Total Allocated(MB),Release Total Reserved(MB),"
-	                 "Release Total Active(MB),Stream Ptr,Device Type\n");
+	np_out_lit(&out,
+	           "Name,Size(KB),Allocation Time(us),Release Time(us),Active Release Time(us),"
+	           "Duration(us),Active Duration(us),Allocation Total Allocated(MB),"
+	           "Allocation Total Reserved(MB),Allocation Total Active(MB),"
+	           "Release Total Allocated(MB),Release Total Reserved(MB),"
+	           "Release Total Active(MB),Stream Ptr,Device Type\n");
 	for (size_t i = 0; i < run->mem.n; i++)
 		put_mem_row(&out, run, &run->mem.v[i]);
 	return np_synth_finish(&out, stats, err);
@@ -389,7 +403,8 @@ static enum np_status write_module_mem(const struct np_synth_run *run, const cha
 		const char *name;
 		uint64_t kb;
 	} modules[] = {{"SLOG", 162458}, {"HCCL", 413760}, {"RUNTIME", 286112}, {"APP", 1835008}};
-	bool old = np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
+	bool old =
+		np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "npu_module_mem.csv", err));
 	np_out_str(&out, old ? "" : "Device_id,");
@@ -449,8 +464,9 @@ static enum np_status write_task_time(const struct np_synth_run *run, const char
 		np_out_char(&out, ',');
 		np_out_csv(&out, np_synth_item_name(run, item, scratch));
 		np_out_char(&out, ',');
-		np_out_str(&out, item->kind == NP_ITEM_COPY ? "MEMCPY_ASYNC"
-		                                            : np_synth_task_type(np_synth_ops[item->op].core));
+		np_out_str(&out, item->kind == NP_ITEM_COPY
+		                         ? "MEMCPY_ASYNC"
+		                         : np_synth_task_type(np_synth_ops[item->op].core));
 		np_out_lit(&out, ",2,");
 		np_out_u64(&out, item->task);
 		np_out_char(&out, ',');
