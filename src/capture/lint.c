@@ -148,7 +148,7 @@ static void lint_missing(const struct set *set)
 			known ? "The world size of %lld is recorded with the capture. Analyses "
 				"over all ranks need every one of them (R86)."
 			      : "Ranks up to %lld were found, so there should be as many. Analyses "
-		                "over all ranks "
+				"over all ranks "
 				"need every one of them (R86).",
 			(long long)(known ? world : world - 1));
 		np_finding_advice(

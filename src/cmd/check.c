@@ -95,9 +95,9 @@ const struct np_cmd np_cmd_check = {
 	.max_words = 1,
 	.detail =
 		"Sixteen checks, each PASS, FAIL or UNKNOWN with its evidence. Exit status: 0 all "
-                "passed,\n"
+		"passed,\n"
 		"1 a check failed, 2 no such path, 3 nothing failed but something cannot be "
-                "judged,\n"
+		"judged,\n"
 		"4 the input could not be read. Every failure prints the command that repairs it.",
 	.examples = examples,
 	.options = options,

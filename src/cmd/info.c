@@ -41,9 +41,9 @@ const struct np_cmd np_cmd_info = {
 	.min_words = 1,
 	.max_words = 1,
 	.detail = "PATH is a directory of captures, one capture, one deliverable, or a tar or zip "
-                  "of them.\n"
+		  "of them.\n"
 		  "Nothing is written into it. Exit status: 0 done, 2 no such path or no capture "
-                  "in it,\n"
+		  "in it,\n"
 		  "4 something could not be read (the rest is still told).",
 	.examples = examples,
 	.options_size = 1,

@@ -151,7 +151,7 @@ const struct np_cmd np_cmd_synth = {
 	.words = "DIR",
 	.max_words = 1,
 	.detail = "The same options give the same bytes. DIR/truth.json holds the planted faults "
-                  "and the\n"
+		  "and the\n"
 		  "true totals of every rank and step.",
 	.examples = examples,
 	.options = options,

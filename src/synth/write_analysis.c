@@ -10,7 +10,7 @@
 static const struct np_db_table step_table = {
 	"StepTraceTime",
 	"deviceId INTEGER, step TEXT, computing NUMERIC, communication_not_overlapped NUMERIC, "
-        "overlapped NUMERIC, "
+	"overlapped NUMERIC, "
 	"communication NUMERIC, free NUMERIC, stage NUMERIC, bubble NUMERIC, "
 	"communication_not_overlapped_and_exclude_receive NUMERIC, preparing NUMERIC"};
 static const struct np_db_table step_table_old = {

@@ -48,9 +48,9 @@ void np_synth_groups_json(struct np_buf *out, const struct np_synth_run *run)
 const char *const np_synth_env_json =
 	"{\"ASCEND_GLOBAL_LOG_LEVEL\": \"3\", \"HCCL_RDMA_TC\": \"\", \"HCCL_RDMA_SL\": \"\", "
 	"\"ACLNN_CACHE_LIMIT\": \"\", \"HOST_CACHE_CAPACITY\": \"\", \"ASCEND_ENHANCE_ENABLE\": "
-        "\"\", "
+	"\"\", "
 	"\"PYTORCH_NPU_ALLOC_CONF\": \"expandable_segments:True\", \"ASCEND_LAUNCH_BLOCKING\": "
-        "\"\", "
+	"\"\", "
 	"\"HCCL_ALGO\": \"\"}";
 
 static const char *boolean(bool value)
@@ -70,7 +70,7 @@ static void config_json(struct np_buf *out, const struct np_synth_run *run, unsi
 		"            \"schedule\": {\n                \"wait\": 0,\n"
 		"                \"active\": %u,\n                \"warmup\": 2,\n"
 		"                \"repeat\": 1,\n                \"skip_first\": %u\n            "
-	        "},\n"
+		"},\n"
 		"            \"record_shapes\": true,\n            \"profile_memory\": true,\n"
 		"            \"with_stack\": false,\n            \"with_flops\": false,\n"
 		"            \"with_modules\": false\n        },\n",
@@ -93,7 +93,7 @@ static void config_json(struct np_buf *out, const struct np_synth_run *run, unsi
 		"            \"_host_sys\": [],\n            \"_op_attr\": false,\n"
 		"            \"_gc_detect_threshold\": null,\n"
 		"            \"_mstx_domain_include\": [],\n            \"_mstx_domain_exclude\": "
-	        "[],\n"
+		"[],\n"
 		"            \"_sys_io\": false,\n            \"_sys_interconnection\": false\n"
 		"        }\n    },\n");
 }
