@@ -181,8 +181,10 @@ static void tell_no_units(struct np_gate *gate, struct np_check_result *out)
 	const char *file = table ? table->file->path : NULL;
 	const struct np_capture *capture = gate->all->captures.n ? gate->all->captures.v[0] : NULL;
 	char evidence[256];
-	(void)snprintf(evidence, sizeof evidence, "%zu columns; level %s, aic_metrics %s",
-	               table ? table->header.n_columns : (size_t)0,
+	char columns[48] = "database without PMU values";
+	if (table)
+		(void)snprintf(columns, sizeof columns, "%zu columns", table->header.n_columns);
+	(void)snprintf(evidence, sizeof evidence, "%s; level %s, aic_metrics %s", columns,
 	               capture && *capture->config.level ? capture->config.level : "not recorded",
 	               capture && *capture->config.aic_metrics ? capture->config.aic_metrics
 	                                                       : "not recorded");
