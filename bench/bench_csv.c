@@ -106,7 +106,8 @@ static void read_chunk(void *ctx, size_t i)
 	struct split *split = ctx;
 	struct np_input *input = NULL;
 	struct np_csv *csv = NULL;
-	if (np_input_open_mem(split->chunks[i], "chunk", split->offsets[i], &input, NULL) == NP_OK &&
+	if (np_input_open_mem(split->chunks[i], "chunk", split->offsets[i], &input, NULL) ==
+	            NP_OK &&
 	    np_csv_open_chunk(split->header, input, &csv, NULL) == NP_OK)
 		split->results[i] = read_rows(csv, true);
 	np_csv_close(csv);

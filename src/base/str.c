@@ -158,6 +158,8 @@ bool np_str_to_double(np_str text, double *out)
 	static const double pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 	                               1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 	                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+	if (text.len == 0)
+		return false;
 	const char *p = text.ptr, *end = text.ptr + text.len;
 	bool negative = p < end && *p == '-';
 	if (p < end && (*p == '-' || *p == '+'))

@@ -111,10 +111,10 @@ static bool parse_decimal(np_str text, struct decimal *out)
  */
 static bool fast_scaled(np_str text, int scale, int64_t *out)
 {
-	const char *p = text.ptr, *end = text.ptr + text.len;
-	uint64_t value = 0;
 	if (text.len == 0 || text.len > 17 + 3)
 		return false;
+	const char *p = text.ptr, *end = text.ptr + text.len;
+	uint64_t value = 0;
 	for (; p < end && is_digit(*p); p++)
 		value = value * 10 + (uint64_t)(*p - '0');
 	if (p == text.ptr || p - text.ptr > 16)
@@ -137,6 +137,8 @@ enum np_num np_decimal_scaled(np_str text, int scale, int64_t *out)
 	if (scale == 3 && fast_scaled(text, scale, out))
 		return NP_NUM_OK;
 	text = np_str_trim(text);
+	if (text.len == 0)
+		return NP_NUM_NA;
 	if (scale == 3 && fast_scaled(text, scale, out))
 		return NP_NUM_OK;
 	struct decimal number;

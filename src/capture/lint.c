@@ -147,9 +147,10 @@ static void lint_missing(const struct set *set)
 			finding,
 			known ? "The world size of %lld is recorded with the capture. Analyses "
 				"over all ranks need every one of them (R86)."
-			      : "The highest rank found is %lld less one. Analyses over all ranks "
+			      : "Ranks up to %lld were found, so there should be as many. Analyses "
+				"over all ranks "
 				"need every one of them (R86).",
-			(long long)world);
+			(long long)(known ? world : world - 1));
 		np_finding_advice(
 			finding,
 			"Copy the missing captures into the same directory; ranks on other "
@@ -448,7 +449,7 @@ static void lint_capture(const struct np_capture *capture, struct np_report *rep
 		return;
 	bool raw = capture->formats & NP_HAS_RAW;
 	struct np_finding *finding = np_report_finding(
-		report, raw ? "RAW_ONLY" : "NO_OUTPUT", raw ? NP_WARNING : NP_ERROR,
+		report, raw ? "RAW_ONLY" : "OUTPUT_EMPTY", raw ? NP_WARNING : NP_ERROR,
 		raw ? "%s is a raw dump that was never exported"
 		    : "%s holds nothing that can be analysed",
 		capture->name);
@@ -548,8 +549,8 @@ static void tell_problem(const struct np_problem *problem, struct np_report *rep
 {
 	struct np_finding *finding = np_report_finding(
 		report, problem->code, severity_of(problem->code), "%s", problem->text);
-	np_finding_evidence(finding, *problem->file ? problem->file : NULL, NULL, NULL, "%s",
-	                    problem->text);
+	if (*problem->file)
+		np_finding_evidence(finding, problem->file, NULL, NULL, "%s", "");
 	if (strcmp(problem->code, "UNREADABLE") == 0 && *problem->file)
 		np_finding_command(finding, "sudo chmod -R a+rX %s",
 		                   np_shell_quote(report, problem->file));
@@ -572,7 +573,8 @@ void np_lint_diags(const struct np_summary *summaries, size_t n, struct np_repor
 			const struct np_diag *diag = &profile->diags.v[k];
 			struct np_finding *finding = np_report_finding(
 				report, diag->code, severity_of(diag->code), "%s", diag->text);
-			np_finding_evidence(finding, diag->file, NULL, NULL, "%s", diag->text);
+			if (diag->file)
+				np_finding_evidence(finding, diag->file, NULL, NULL, "%s", "");
 		}
 	}
 }

@@ -16,7 +16,7 @@ static const char config_advice[] =
 	"profiler_level=torch_npu.profiler.ProfilerLevel.Level1, "
 	"aic_metrics=torch_npu.profiler.AiCMetrics.PipeUtilization).";
 static const char msprof_command[] = "msprof --task-time=l1 --aic-mode=task-based "
-                                     "--aic-metrics=PipeUtilization --output=prof_out "
+				     "--aic-metrics=PipeUtilization --output=prof_out "
 				     "python3 your_script.py";
 
 static void tell_config(struct np_gate *gate, const char *code, const char *title, const char *file,
@@ -181,12 +181,14 @@ static void tell_no_units(struct np_gate *gate, struct np_check_result *out)
 	const char *file = table ? table->file->path : NULL;
 	const struct np_capture *capture = gate->all->captures.n ? gate->all->captures.v[0] : NULL;
 	char evidence[256];
-	(void)snprintf(evidence, sizeof evidence, "%zu columns; level %s, aic_metrics %s",
-	               table ? table->header.n_columns : (size_t)0,
+	char columns[48] = "database without PMU values";
+	if (table)
+		(void)snprintf(columns, sizeof columns, "%zu columns", table->header.n_columns);
+	(void)snprintf(evidence, sizeof evidence, "%s; level %s, aic_metrics %s", columns,
 	               capture && *capture->config.level ? capture->config.level : "not recorded",
 	               capture && *capture->config.aic_metrics ? capture->config.aic_metrics
 	                                                       : "not recorded");
-	tell_config(gate, "NO_UNIT_UTILISATION",
+	tell_config(gate, "CONFIG_MISSING",
 	            "unit utilisation was not collected: durations alone cannot judge a kernel",
 	            file, evidence);
 }
@@ -213,7 +215,7 @@ void np_check_units(struct np_gate *gate, struct np_check_result *out)
 
 static void tell_all_na(struct np_gate *gate, const char *file)
 {
-	tell_config(gate, "UNITS_ALL_NA",
+	tell_config(gate, "METRICS_NA",
 	            "unit ratios are N/A in every judged row: not collected, not zero", file,
 	            "task_time l0 or off emits no PMU values");
 }
@@ -250,6 +252,21 @@ void np_check_values(struct np_gate *gate, struct np_check_result *out)
 
 /* ── 5: data rows ── */
 
+static void tell_header_only(struct np_gate *gate, struct np_check_result *out,
+                             const struct np_csv_facts *csv)
+{
+	const char *path = np_gate_short_path(gate, csv->file->path);
+	np_check_fail(out, "%s has a header and no row", path);
+	struct np_finding *finding = np_report_finding(gate->report, "HEADER_ONLY", NP_ERROR,
+	                                               "%s has a header and no row", path);
+	np_finding_evidence(finding, csv->file->path, NULL, NULL, "%zu columns, 0 rows",
+	                    csv->header.n_columns);
+	np_finding_advice(finding,
+	                  "No kernel ran while the profiler recorded: check that prof.step() is "
+	                  "called, and that active steps do work on the NPU.");
+	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, csv->capture));
+}
+
 void np_check_rows(struct np_gate *gate, struct np_check_result *out)
 {
 	bool cluster = gate->options->profile == NP_GATE_CLUSTER;
@@ -263,7 +280,7 @@ void np_check_rows(struct np_gate *gate, struct np_check_result *out)
 		if (csv->has_rows)
 			np_check_pass(out, "%s", path);
 		else
-			np_check_fail(out, "%s has a header and no row", path);
+			tell_header_only(gate, out, csv);
 	}
 	for (size_t i = 0; i < gate->all->captures.n; i++) {
 		const struct np_capture *capture = gate->all->captures.v[i];

@@ -48,7 +48,7 @@ static size_t strip_ansi(char *text, size_t len)
 static void tell_sign(struct np_gate *gate, const char *path, size_t which, np_str line)
 {
 	struct np_finding *finding = np_report_finding(
-		gate->report, signs[which].fatal ? "LOG_FAILURE" : "LOG_WARNING",
+		gate->report, signs[which].fatal ? "RUN_FAILED" : "LOG_WARNING",
 		signs[which].fatal ? NP_ERROR : NP_WARNING, "%s", signs[which].meaning);
 	np_finding_evidence(finding, path, NULL, NULL, "%.*s",
 	                    (int)(line.len < 200 ? line.len : 200), line.ptr);

@@ -12,17 +12,36 @@
 
 /* ── trace view ── */
 
+/* Which of the ways to be no JSON it is. */
+static const char *trace_code(const struct np_trace_facts *trace)
+{
+	if (trace->status == NP_E_TRUNCATED || trace->status == NP_E_EMPTY ||
+	    trace->repairs.unclosed.count)
+		return "TRACE_TRUNCATED";
+	if (trace->status != NP_OK)
+		return "TRACE_INVALID";
+	return trace->repairs.bad_utf8.count ? "BAD_UTF8" : "TRACE_REPAIRED";
+}
+
 static void tell_trace(struct np_gate *gate, const struct np_trace_facts *trace, const char *what)
 {
+	const char *code = trace_code(trace);
 	struct np_finding *finding =
-		np_report_finding(gate->report, "TRACE_INVALID", NP_ERROR, "%s is not valid JSON",
+		np_report_finding(gate->report, code, NP_ERROR, "%s is not valid JSON",
 	                          np_gate_short_path(gate, trace->file->path));
 	np_finding_evidence(finding, trace->file->path, NULL, NULL, "%s", what);
-	np_finding_detail(finding,
-	                  "A trace cut short means the run was stopped inside its recording, the "
-	                  "disk was full, or the copy broke. When all parsers failed as well, the "
-	                  "output file system is the suspect: copy the capture to a local disk and "
-	                  "export again (R62).");
+	if (strcmp(code, "TRACE_REPAIRED") == 0 || strcmp(code, "BAD_UTF8") == 0)
+		np_finding_detail(
+			finding,
+			"npuprof reads it all the same; chrome://tracing, Perfetto and json.load "
+			"may not. A file that ends in ',]' comes from an export that found no "
+			"CANN events.");
+	else
+		np_finding_detail(finding, "The run was stopped inside its recording, the disk was "
+		                           "full, or the copy broke. "
+		                           "When all parsers failed as well, the output file "
+		                           "system is the suspect: copy the "
+		                           "capture to a local disk and export again (R62).");
 	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, trace->capture));
 }
 
@@ -85,7 +104,7 @@ static void tell_no_kernels(struct np_gate *gate, struct np_check_result *out,
 		np_check_fail(out, "%s: %zu device tasks, but no kernel table: the parse failed",
 		              label, tasks);
 		struct np_finding *finding = np_report_finding(
-			gate->report, "PARSE_FAILED", NP_ERROR,
+			gate->report, "KERNELS_MISSING", NP_ERROR,
 			"%s: device tasks were collected, the kernel table was not written", label);
 		np_finding_evidence(finding, capture->path, NULL, NULL, "%zu tasks in the timeline",
 		                    tasks);
@@ -258,7 +277,7 @@ void np_check_steps(struct np_gate *gate, struct np_check_result *out)
 			np_check_fail(out, "%s: %zu of %" PRId64 " steps", label, sum->n_steps,
 			              config->active);
 			struct np_finding *finding = np_report_finding(
-				gate->report, "STEPS_MISSING", NP_ERROR,
+				gate->report, "SCHEDULE_INCOMPLETE", NP_ERROR,
 				"%s recorded %zu steps, the schedule asks for %" PRId64, label,
 				sum->n_steps, config->active);
 			np_finding_evidence(finding, capture->path, "schedule", NULL,

@@ -70,8 +70,8 @@ void np_check_fail(struct np_check_result *self, const char *fmt, ...)
 bool np_gate_counts(const struct np_capture *capture);
 /* "rank 3" or the directory's name; in the report's arena. */
 const char *np_gate_label(struct np_gate *gate, const struct np_capture *capture);
-/* Path below the input, for messages. */
-const char *np_gate_short_path(const struct np_gate *gate, const char *path);
+/* Path below the input, without ASCEND_PROFILER_OUTPUT, for messages. */
+const char *np_gate_short_path(struct np_gate *gate, const char *path);
 
 /* The checks; see the table in gate.c for titles and profiles. */
 typedef void np_check_fn(struct np_gate *gate, struct np_check_result *out);

@@ -67,12 +67,17 @@ const char *np_gate_label(struct np_gate *gate, const struct np_capture *capture
 	return text ? text : "";
 }
 
-const char *np_gate_short_path(const struct np_gate *gate, const char *path)
+const char *np_gate_short_path(struct np_gate *gate, const char *path)
 {
 	size_t len = strlen(gate->all->root);
 	if (strncmp(path, gate->all->root, len) == 0 && path[len] == '/')
-		return path + len + 1;
-	return path;
+		path += len + 1;
+	const char *output = strstr(path, "ASCEND_PROFILER_OUTPUT/");
+	if (!output)
+		return path;
+	const char *text = np_arena_printf(&gate->report->arena, "%.*s%s", (int)(output - path),
+	                                   path, output + sizeof "ASCEND_PROFILER_OUTPUT/" - 1);
+	return text ? text : path;
 }
 
 /* ── the table of checks ── */

@@ -32,7 +32,8 @@ bool np_archive_safe_path(np_str path)
 static enum np_status damage(struct archive *reader, const char *path, struct np_err *err)
 {
 	/* the last is zlib's Z_BUF_ERROR in a zip member: the input was used up */
-	static const char *const early[] = {"truncated", "unexpected end", "decompression failed (-5)"};
+	static const char *const early[] = {"truncated", "unexpected end",
+	                                    "decompression failed (-5)"};
 	const char *text = archive_error_string(reader);
 	int code = archive_errno(reader);
 	if (!text)
@@ -145,8 +146,9 @@ static enum np_status write_block(struct unpack *self, int fd, np_str member, co
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return np_err_set(self->err, NP_E_IO, self->path, "cannot write member %.*s: %s",
-			                  NP_FMT(member), n < 0 ? strerrordesc_np(errno) : "disk full");
+			return np_err_set(self->err, NP_E_IO, self->path,
+			                  "cannot write member %.*s: %s", NP_FMT(member),
+			                  n < 0 ? strerrordesc_np(errno) : "disk full");
 		bytes += n;
 		len -= (size_t)n;
 		offset += (uint64_t)n;
@@ -245,8 +247,8 @@ static enum np_status unpack_entry(struct unpack *self, struct archive_entry *en
 		return NP_OK;
 	}
 	if (archive_entry_is_data_encrypted(entry))
-		return np_err_set(self->err, NP_E_UNSUPPORTED, self->path, "member %.*s is encrypted",
-		                  NP_FMT(member));
+		return np_err_set(self->err, NP_E_UNSUPPORTED, self->path,
+		                  "member %.*s is encrypted", NP_FMT(member));
 	return unpack_file(self, member, entry);
 }
 

@@ -16,8 +16,9 @@
  *
  * When all whole rows are given, what is left of `seps` moves to the front,
  * base becomes the start of the row that is being collected, and the next step
- * is indexed behind it. Of a row that has more fields than columns only the
- * first n_columns separators are kept, so `seps` has a fixed size.
+ * is indexed behind it. Of a part with more separators than columns only the
+ * first n_columns are kept, which are enough to know that the row is too long; so
+ * `seps` has a fixed size.
  */
 enum { INDEX_STEP = 64 << 10 };
 
@@ -35,10 +36,9 @@ struct np_csv {
 	struct np_csv_scan scan;
 	struct np_csv_marks marks;
 	size_t sep_i, row_i;
-	uint64_t dropped;          /* separators of this row that are not in seps */
-	bool maybe_nul;            /* a NUL byte is somewhere in the indexed bytes */
-	bool open_quote;           /* the row to be given next was cut off at its line's end */
-	bool unterminated;         /* the last row in `marks` ends where the input ends */
+	bool maybe_nul;    /* a NUL byte is somewhere in the indexed bytes */
+	bool open_quote;   /* the row to be given next was cut off at its line's end */
+	bool unterminated; /* the last row in `marks` ends where the input ends */
 
 	enum np_status failed; /* the input's end was an error: it stays one */
 	struct np_err error;
@@ -287,10 +287,8 @@ static void compact(struct np_csv *self)
 	struct np_csv_marks *marks = &self->marks;
 	uint32_t shift = (uint32_t)(self->row - self->base);
 	size_t left = marks->n_seps - self->sep_i;
-	if (left > self->n_columns) {
-		self->dropped += left - self->n_columns;
+	if (left > self->n_columns)
 		left = self->n_columns;
-	}
 	if (self->sep_i || shift)
 		for (size_t i = 0; i < left; i++)
 			marks->seps[i] = marks->seps[self->sep_i + i] - shift;
@@ -331,12 +329,13 @@ static enum np_status cut_row(struct np_csv *self, struct np_err *err)
 		                 NP_CSV_MAX_ROW_BYTES >> 20);
 	size_t end = self->row + (newline ? (size_t)(newline - start) : left);
 	self->marks.n_seps = 0;
-	self->sep_i = self->dropped = 0;
+	self->sep_i = 0;
 	self->scanned = self->row;
 	self->scan.inside = 0;
 	compact(self);
 	while (self->scanned < end) {
-		index_step(self, end - self->scanned < INDEX_STEP ? end - self->scanned : INDEX_STEP);
+		index_step(self,
+		           end - self->scanned < INDEX_STEP ? end - self->scanned : INDEX_STEP);
 		compact(self);
 	}
 	end_row_at(self, end);
@@ -382,11 +381,11 @@ static enum np_status refill(struct np_csv *self, struct np_err *err)
 
 /* ── rows ── */
 
-static void count_bad(struct np_csv *self, struct np_csv_row *row, uint64_t n_fields, size_t start,
+static void count_bad(struct np_csv *self, struct np_csv_row *row, size_t n_fields, size_t start,
                       size_t end)
 {
 	struct np_csv_health *health = &self->health;
-	bool short_row = n_fields < self->n_columns, long_row = n_fields > self->n_columns;
+	bool short_row = n_fields<self->n_columns, long_row = n_fields> self->n_columns;
 	bool nul = self->maybe_nul && end > start &&
 	           memchr(self->window.ptr + start, '\0', end - start);
 	health->short_rows += short_row;
@@ -419,14 +418,13 @@ static bool take_row(struct np_csv *self, struct np_csv_row *row)
 {
 	size_t last = self->marks.rows[self->row_i];
 	size_t start = self->row, end = self->base + self->marks.seps[last];
-	uint64_t n_fields = last - self->sep_i + 1 + self->dropped;
+	size_t n_fields = last - self->sep_i + 1;
 	bool at_end = self->unterminated && self->row_i + 1 == self->marks.n_rows;
 	if (end > start && self->window.ptr[end - 1] == '\r')
 		self->marks.seps[last]--;
-	bool blank = n_fields == 1 &&
-	             is_blank(self->window.ptr + start, end - start);
+	bool blank = n_fields == 1 && is_blank(self->window.ptr + start, end - start);
 	if (!blank) {
-		fill_fields(self, n_fields < self->n_columns ? (size_t)n_fields : self->n_columns);
+		fill_fields(self, n_fields < self->n_columns ? n_fields : self->n_columns);
 		row->fields = self->fields;
 		row->number = ++self->health.rows;
 		row->offset = self->window.offset + start;
@@ -438,7 +436,6 @@ static bool take_row(struct np_csv *self, struct np_csv_row *row)
 	self->row = at_end ? end : end + 1;
 	self->sep_i = last + 1;
 	self->row_i++;
-	self->dropped = 0;
 	self->open_quote = false;
 	return !blank;
 }

@@ -60,8 +60,9 @@ struct block {
 	uint64_t quotes, commas, breaks;
 };
 
-/* Virtual machines often run without the hardware prefetcher; then this is the
- * difference between 1.4 and 6.5 GB/s. Addresses behind the end do no harm. */
+/* The processor does not always fetch ahead far enough by itself: on a 2-core virtual
+ * machine (Xeon, 2 MiB of L2) the index of a large file ran at 1.4 GB/s without this
+ * and 6.5 with it. Addresses behind the end do no harm. */
 INLINE void prefetch(const char *bytes, size_t at)
 {
 	__builtin_prefetch((const void *)((uintptr_t)bytes + at + PREFETCH_AHEAD));

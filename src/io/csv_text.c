@@ -99,7 +99,8 @@ static bool is_edge_blank(char c)
 void np_csv_write_text(struct np_buf *out, np_str text)
 {
 	bool formula = looks_like_a_formula(text);
-	bool quote = text.len && (is_edge_blank(text.ptr[0]) || is_edge_blank(text.ptr[text.len - 1]));
+	bool quote =
+		text.len && (is_edge_blank(text.ptr[0]) || is_edge_blank(text.ptr[text.len - 1]));
 	for (size_t i = 0; i < text.len && !quote; i++)
 		quote = text.ptr[i] == ',' || text.ptr[i] == '"' || text.ptr[i] == '\n' ||
 		        text.ptr[i] == '\r';

@@ -30,13 +30,13 @@ enum np_status np_db_sql_error(const struct np_db *self, int rc, struct np_err *
 		break;
 	}
 	const char *text = self->handle && sqlite3_errcode(self->handle) != SQLITE_OK
-				   ? sqlite3_errmsg(self->handle)
-				   : sqlite3_errstr(rc);
+	                           ? sqlite3_errmsg(self->handle)
+	                           : sqlite3_errstr(rc);
 	return np_err_set(err, code, self->path, "sqlite: %s", text);
 }
 
 enum np_status np_db_prepare(const struct np_db *self, const char *sql, size_t len,
-			     sqlite3_stmt **out, struct np_err *err)
+                             sqlite3_stmt **out, struct np_err *err)
 {
 	*out = NULL;
 	if (len > INT_MAX)
@@ -92,9 +92,9 @@ static int harden(struct sqlite3 *handle)
 			return rc;
 	}
 	return sqlite3_exec(handle,
-			    "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
-			    "PRAGMA query_only=ON; PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY",
-			    NULL, NULL, NULL);
+	                    "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
+	                    "PRAGMA query_only=ON; PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY",
+	                    NULL, NULL, NULL);
 }
 
 static void disconnect(struct np_db *self)
@@ -109,7 +109,7 @@ static void disconnect(struct np_db *self)
  * the heap, so neither -shm nor a writable directory is needed.
  */
 static enum np_status connect_to(struct np_db *self, const char *path, bool with_wal,
-				 struct np_err *err)
+                                 struct np_err *err)
 {
 	struct np_buf uri = {0};
 	add_uri(&uri, path);
@@ -119,7 +119,7 @@ static enum np_status connect_to(struct np_db *self, const char *path, bool with
 		return np_err_nomem(err);
 	}
 	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
-		    SQLITE_OPEN_PRIVATECACHE;
+	            SQLITE_OPEN_PRIVATECACHE;
 	int rc = sqlite3_open_v2(uri.ptr, &self->handle, flags, with_wal ? "unix-none" : NULL);
 	np_buf_release(&uri);
 	if (rc == SQLITE_OK)
@@ -128,7 +128,7 @@ static enum np_status connect_to(struct np_db *self, const char *path, bool with
 		rc = sqlite3_exec(self->handle, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(self->handle, "SELECT count(*) FROM sqlite_master", NULL, NULL,
-				  NULL);
+		                  NULL);
 	if (rc == SQLITE_OK)
 		return NP_OK;
 	enum np_status status = np_db_sql_error(self, rc, err);
@@ -164,14 +164,14 @@ static enum np_status check_header(const struct np_db *self, bool has_wal, struc
 		return np_err_set(err, NP_E_FORMAT, self->path, "not an SQLite database");
 	if (whole.len < NP_PAGES_HEADER_SIZE)
 		return np_err_set(err, NP_E_TRUNCATED, self->path,
-				  "only %zu bytes, not even a database header", whole.len);
+		                  "only %zu bytes, not even a database header", whole.len);
 	if (!np_pages_header(whole.ptr, whole.len, &header))
 		return np_err_set(err, NP_E_FORMAT, self->path, "the database header is corrupt");
 	uint64_t expected = (uint64_t)header.n_pages * header.page_size;
 	if (!has_wal && size < expected)
 		return np_err_set(err, NP_E_TRUNCATED, self->path,
-				  "%llu bytes, but its header says %llu", (unsigned long long)size,
-				  (unsigned long long)expected);
+		                  "%llu bytes, but its header says %llu", (unsigned long long)size,
+		                  (unsigned long long)expected);
 	return NP_OK;
 }
 
@@ -186,7 +186,7 @@ static enum np_status open_resolved(struct np_db *self, const char *path, struct
 	enum np_status status = connect_to(self, path, has_wal, &why);
 	if (status != NP_OK && status != NP_E_NOMEM && has_wal) {
 		(void)snprintf(self->note, sizeof self->note,
-			       "the write-ahead log beside it is ignored (%.150s)", why.msg);
+		               "the write-ahead log beside it is ignored (%.150s)", why.msg);
 		status = connect_to(self, path, false, &why);
 	}
 	if (status != NP_OK && err)
@@ -194,8 +194,8 @@ static enum np_status open_resolved(struct np_db *self, const char *path, struct
 	NP_TRY(status);
 	if (has_journal && !self->note[0])
 		(void)snprintf(self->note, sizeof self->note,
-			       "a rollback journal lies beside it: the last transaction may be "
-			       "unfinished");
+		               "a rollback journal lies beside it: the last transaction may be "
+		               "unfinished");
 	np_str whole = np_input_whole(self->input);
 	if (has_wal || has_journal || np_pages_init(&self->pages, whole.ptr, whole.len)) {
 		np_input_close(self->input);
@@ -259,7 +259,7 @@ static const char *column_cstr(struct np_arena *arena, sqlite3_stmt *stmt, int i
 }
 
 static enum np_status find_table(const struct np_db *self, const char *name, struct np_arena *arena,
-				 struct np_db_table *out, struct np_err *err)
+                                 struct np_db_table *out, struct np_err *err)
 {
 	static const char sql[] = STORED_TABLES "AND name = ?1 COLLATE NOCASE";
 	sqlite3_stmt *stmt;
@@ -276,7 +276,7 @@ static enum np_status find_table(const struct np_db *self, const char *name, str
 			status = np_err_nomem(err);
 	} else if (rc == SQLITE_DONE) {
 		status = np_err_set(err, NP_E_NOTFOUND, self->path, "there is no table %.100s",
-				    name);
+		                    name);
 	} else {
 		status = np_db_sql_error(self, rc, err);
 	}
@@ -286,7 +286,7 @@ static enum np_status find_table(const struct np_db *self, const char *name, str
 
 /* `PRAGMA main.<pragma>("table")` */
 static enum np_status prepare_pragma(const struct np_db *self, const char *pragma,
-				     const char *table, sqlite3_stmt **out, struct np_err *err)
+                                     const char *table, sqlite3_stmt **out, struct np_err *err)
 {
 	struct np_buf sql = {0};
 	*out = NULL;
@@ -322,7 +322,7 @@ struct columns {
 
 /* table_xinfo: cid, name, type, notnull, dflt_value, pk, hidden */
 static enum np_status add_column(sqlite3_stmt *stmt, struct np_arena *arena, struct columns *out,
-				 struct np_err *err)
+                                 struct np_err *err)
 {
 	np_str type = np_str_of((const char *)sqlite3_column_text(stmt, 2));
 	const char *initial = (const char *)sqlite3_column_text(stmt, 4);
@@ -344,7 +344,7 @@ static enum np_status add_column(sqlite3_stmt *stmt, struct np_arena *arena, str
 }
 
 static enum np_status load_columns(const struct np_db *self, const char *table,
-				   struct np_arena *arena, struct columns *out, struct np_err *err)
+                                   struct np_arena *arena, struct columns *out, struct np_err *err)
 {
 	sqlite3_stmt *stmt;
 	NP_TRY(prepare_pragma(self, "table_xinfo", table, &stmt, err));
@@ -361,7 +361,7 @@ static enum np_status load_columns(const struct np_db *self, const char *table,
 /* An INTEGER PRIMARY KEY has no index, all others have ("... DESC" in the column's
  * definition is such a one, for historic reasons). index_list: seq, name, unique, origin */
 static enum np_status has_key_index(const struct np_db *self, const char *table, bool *out,
-				    struct np_err *err)
+                                    struct np_err *err)
 {
 	sqlite3_stmt *stmt;
 	*out = false;
@@ -377,7 +377,7 @@ static enum np_status has_key_index(const struct np_db *self, const char *table,
 
 /* A name of the rowid that no column hides, if the table has a rowid at all. */
 static enum np_status find_rowid(const struct np_db *self, struct np_db_table *table,
-				 struct np_err *err)
+                                 struct np_err *err)
 {
 	static const char *const names[] = {"_rowid_", "rowid", "oid"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -391,8 +391,8 @@ static enum np_status find_rowid(const struct np_db *self, struct np_db_table *t
 		np_db_quote(&sql, table->name);
 		sqlite3_stmt *stmt = NULL;
 		enum np_status status = sql.failed
-						? np_err_nomem(err)
-						: np_db_prepare(self, sql.ptr, sql.len, &stmt, err);
+		                                ? np_err_nomem(err)
+		                                : np_db_prepare(self, sql.ptr, sql.len, &stmt, err);
 		np_buf_release(&sql);
 		(void)sqlite3_finalize(stmt);
 		if (status == NP_OK)
@@ -403,7 +403,7 @@ static enum np_status find_rowid(const struct np_db *self, struct np_db_table *t
 }
 
 enum np_status np_db_table_load(const struct np_db *self, const char *name, struct np_arena *arena,
-				struct np_db_table *out, struct np_err *err)
+                                struct np_db_table *out, struct np_err *err)
 {
 	struct columns columns = {0};
 	bool key_index = false;
@@ -454,7 +454,7 @@ bool np_db_has_column(struct np_db *self, const char *table, const char *column)
 }
 
 enum np_status np_db_tables(struct np_db *self, struct np_arena *arena, np_str **names, size_t *n,
-			    struct np_err *err)
+                            struct np_err *err)
 {
 	static const char sql[] = STORED_TABLES "ORDER BY name";
 	NP_VEC(np_str) list = {0};
@@ -512,7 +512,7 @@ int64_t np_db_count(struct np_db *self, const char *table)
 		if (!self->input || !info.plain)
 			n = count_rows(self, info.name);
 		else if (np_pages_count(&self->pages, info.root, &n) != NP_PAGES_END ||
-			 np_input_faulted(self->input))
+		         np_input_faulted(self->input))
 			n = -1;
 	}
 	np_arena_release(&arena);

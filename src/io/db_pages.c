@@ -118,7 +118,7 @@ static inline const uint8_t *varint(const uint8_t *ptr, const uint8_t *end, uint
 /* ── the tree ── */
 
 void np_pages_scan_init(struct np_pages_scan *self, const struct np_pages *pages, uint32_t root,
-			const struct np_pages_column *columns, size_t n_columns)
+                        const struct np_pages_column *columns, size_t n_columns)
 {
 	*self = (struct np_pages_scan){
 		.pages = *pages, .columns = columns, .n_columns = n_columns, .root = root};
@@ -280,7 +280,7 @@ static void apply_rule(enum np_pages_rule rule, int64_t rowid, struct np_db_valu
 
 /* The record has no more values: the columns from `c` on were added later. */
 static bool absent_columns(const struct np_pages_scan *self, size_t c, int64_t rowid,
-			   struct np_db_value *row)
+                           struct np_db_value *row)
 {
 	for (; c < self->n_columns; c++) {
 		const struct np_pages_column *column = &self->columns[c];
@@ -312,7 +312,7 @@ struct place {
 /* The first columns, as long as they are integers or NULL and taken as they are;
  * in most tables these are all. `n_types` bytes follow in the header. */
 static inline void decode_words(const struct np_pages_scan *self, const struct record *record,
-				size_t n_types, struct place *place, struct np_db_value *row)
+                                size_t n_types, struct place *place, struct np_db_value *row)
 {
 	const struct np_pages_column *columns = self->columns;
 	const uint8_t *types = place->type, *ptr = record->ptr;
@@ -334,8 +334,8 @@ static inline void decode_words(const struct np_pages_scan *self, const struct r
 
 /* 0: done. n > avail: decode again with n bytes at hand. SIZE_MAX: a doubt. */
 static inline __attribute__((always_inline)) size_t decode(const struct np_pages_scan *self,
-							   const struct record *record,
-							   struct np_db_value *row)
+                                                           const struct record *record,
+                                                           struct np_db_value *row)
 {
 	uint64_t header_size;
 	const uint8_t *h = varint(record->ptr, record->ptr + record->avail, &header_size);
@@ -393,7 +393,7 @@ static size_t local_size(uint32_t usable, size_t size)
 /* Gather the first `need` bytes of a record; `page` is the first overflow page.
  * The chain has as many pages as `need` asks for, so it cannot turn for ever. */
 static enum np_pages_step gather(struct np_pages_scan *self, struct record *record, uint32_t page,
-				 size_t need)
+                                 size_t need)
 {
 	if (need > record->size || need > MAX_RECORD ||
 	    need > (uint64_t)self->pages.n_pages * self->pages.page_size)
@@ -423,8 +423,8 @@ static enum np_pages_step gather(struct np_pages_scan *self, struct record *reco
 /* A record of which a part is in overflow pages. `local` bytes are at hand. Apart,
  * so that the common case keeps its registers. */
 static __attribute__((noinline)) enum np_pages_step decode_long(struct np_pages_scan *self,
-								struct record record,
-								struct np_db_value *row)
+                                                                struct record record,
+                                                                struct np_db_value *row)
 {
 	const struct record local = record;
 	uint32_t overflow = be32(local.ptr + local.avail);

@@ -57,8 +57,8 @@ enum np_pages_rule {
 };
 
 struct np_pages_column {
-	uint16_t out; /* index into the row; not used with SKIP */
-	uint8_t rule; /* enum np_pages_rule */
+	uint16_t out;     /* index into the row; not used with SKIP */
+	uint8_t rule;     /* enum np_pages_rule */
 	bool has_default; /* not NULL in records that are older than the column: a doubt */
 };
 

@@ -64,8 +64,8 @@ static enum np_status plan_native(struct np_db_scan *self, struct np_err *err)
 		plan[at].out = (uint16_t)i;
 		plan[at].has_default = column->has_default;
 		plan[at].rule = column->rowid  ? NP_PAGES_ROWID
-				: column->real ? NP_PAGES_REAL
-					       : NP_PAGES_PLAIN;
+		                : column->real ? NP_PAGES_REAL
+		                               : NP_PAGES_PLAIN;
 		if ((size_t)at + 1 > n_wanted)
 			n_wanted = (size_t)at + 1;
 	}
@@ -120,7 +120,7 @@ static enum np_status prepare_sql(struct np_db_scan *self, struct np_err *err)
 }
 
 static enum np_status scan_start(struct np_db_scan *self, const char *table,
-				 const char *const *columns, unsigned flags, struct np_err *err)
+                                 const char *const *columns, unsigned flags, struct np_err *err)
 {
 	NP_TRY(np_db_table_load(self->db, table, &self->arena, &self->table, err));
 	self->place = np_arena_alloc(&self->arena, (self->n_columns + 1) * sizeof *self->place);
@@ -134,13 +134,13 @@ static enum np_status scan_start(struct np_db_scan *self, const char *table,
 }
 
 enum np_status np_db_scan_open(struct np_db *self, const char *table, const char *const *columns,
-			       size_t n_columns, unsigned flags, struct np_db_scan **out,
-			       struct np_err *err)
+                               size_t n_columns, unsigned flags, struct np_db_scan **out,
+                               struct np_err *err)
 {
 	*out = NULL;
 	if (n_columns >= NP_PAGES_MAX_COLUMNS)
 		return np_err_set(err, NP_E_LIMIT, self->path, "%zu columns are too many",
-				  n_columns);
+		                  n_columns);
 	struct np_db_scan *scan = np_calloc(1, sizeof *scan);
 	if (!scan)
 		return np_err_nomem(err);
@@ -181,7 +181,7 @@ bool np_db_scan_is_native(const struct np_db_scan *self)
 static enum np_status corrupt_order(const struct np_db_scan *self, struct np_err *err)
 {
 	return np_err_set(err, NP_E_FORMAT, self->db->path,
-			  "table %.100s is corrupt: its rows are not in order", self->table.name);
+	                  "table %.100s is corrupt: its rows are not in order", self->table.name);
 }
 
 /* Step, and prove that rowids ascend, or that there are not too many rows where
@@ -235,7 +235,7 @@ static bool sql_value(sqlite3_stmt *stmt, int i, struct np_db_value *out)
 }
 
 static enum np_status sql_next(struct np_db_scan *self, struct np_db_value *row, bool *got,
-			       struct np_err *err)
+                               struct np_err *err)
 {
 	enum np_status status = sql_step(self, got, err);
 	for (size_t i = 0; status == NP_OK && *got && i < self->n_columns; i++)
@@ -277,20 +277,20 @@ static void apply_patches(const struct np_db_scan *self, struct np_db_value *row
 	for (size_t i = 0; i < self->n_patches; i++) {
 		const struct patch *patch = &self->patches[i];
 		row[patch->to] = patch->from == ABSENT ? (struct np_db_value){.type = NP_DB_NULL}
-						       : row[patch->from];
+		                                       : row[patch->from];
 	}
 }
 
 /* The page scan did not give a row. */
 static enum np_status native_stopped(struct np_db_scan *self, enum np_pages_step step,
-				     struct np_db_value *row, bool *got, struct np_err *err)
+                                     struct np_db_value *row, bool *got, struct np_err *err)
 {
 	*got = false;
 	enum np_status status = NP_OK;
 	/* pages that are gone read as zeros: never a sound tree, so it is enough to look here */
 	if (np_input_faulted(self->db->input))
 		status = np_err_set(err, NP_E_IO, self->db->path,
-				    "the file shrank while it was read");
+		                    "the file shrank while it was read");
 	else if (step == NP_PAGES_NOMEM)
 		status = np_err_nomem(err);
 	else if (step == NP_PAGES_DOUBT)
@@ -302,7 +302,7 @@ static enum np_status native_stopped(struct np_db_scan *self, enum np_pages_step
 }
 
 enum np_status np_db_scan_next(struct np_db_scan *self, struct np_db_value *row, bool *got,
-			       struct np_err *err)
+                               struct np_err *err)
 {
 	if (self->over) {
 		*got = false;

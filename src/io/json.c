@@ -101,6 +101,13 @@ static __attribute__((cold)) enum np_status odd_scalar(struct np_json *self, boo
 	return junk(self, out->offset, "a value");
 }
 
+/* np_json_is_plain_number() where it may look. */
+INLINE bool is_plain_number(const struct np_json *self, np_str text)
+{
+	size_t before = (size_t)(text.ptr - self->window.ptr);
+	return self->window.len - before >= 16 && np_json_is_plain_number(text);
+}
+
 /* Set type, or refuse the text. */
 INLINE enum np_status classify(struct np_json *self, bool at_end, struct np_json_token *out)
 {
@@ -112,7 +119,9 @@ INLINE enum np_status classify(struct np_json *self, bool at_end, struct np_json
 			return NP_OK;
 		return odd_scalar(self, at_end, out);
 	}
-	enum np_json_numeric verdict = np_json_check_number(out->text);
+	enum np_json_numeric verdict = NP_JSON_NUMERIC_OK;
+	if (!is_plain_number(self, out->text))
+		verdict = np_json_check_number(out->text);
 	if (UNLIKELY(verdict == NP_JSON_NUMERIC_BAD))
 		return odd_scalar(self, at_end, out);
 	if (UNLIKELY(verdict == NP_JSON_NUMERIC_REPAIR))
@@ -282,7 +291,7 @@ static enum np_status read_rest_byte(struct np_json *self, char c, uint64_t pos,
 	}
 	if (*slash ? c == '/' : self->comments && c == '#') {
 		uint64_t start = *slash ? pos - 1 : pos;
-		if (start >= self->scanned) /* else the scan has counted it */
+		if (start >= self->looked) /* else the scan has counted it */
 			np_json_repair_add(&self->repairs.comment, start, 1);
 		*in_comment = true;
 		*slash = false;
@@ -553,7 +562,8 @@ INLINE bool cursor_string(struct np_json *reader, struct cursor *self, size_t op
 }
 
 /* The number from `start` is of the grammar; *end is behind it. */
-INLINE bool cursor_number(struct cursor *self, const char *bytes, size_t start, size_t *end)
+INLINE bool cursor_number(const struct np_json *reader, const struct cursor *self,
+                          const char *bytes, size_t start, size_t *end)
 {
 	struct cursor ahead = *self;
 	if (UNLIKELY(!cursor_take(&ahead, end)))
@@ -561,7 +571,7 @@ INLINE bool cursor_number(struct cursor *self, const char *bytes, size_t start, 
 	while (is_space(bytes[*end - 1]))
 		--*end;
 	np_str text = {bytes + start, *end - start};
-	return np_json_check_number(text) == NP_JSON_NUMERIC_OK;
+	return is_plain_number(reader, text) || np_json_check_number(text) == NP_JSON_NUMERIC_OK;
 }
 
 INLINE void cursor_commit(struct np_json *reader, const struct cursor *self, uint64_t end)
@@ -574,8 +584,7 @@ INLINE void cursor_commit(struct np_json *reader, const struct cursor *self, uin
 }
 
 /* The container value whose bracket was just taken. */
-INLINE void fast_container(struct np_json *self, char c, uint64_t offset,
-                           struct np_json_token *out)
+INLINE void fast_container(struct np_json *self, char c, uint64_t offset, struct np_json_token *out)
 {
 	if (open_container(self, c, offset, out) == NP_OK &&
 	    skip_to_depth(self, self->depth - 1) == NP_OK)
@@ -612,7 +621,7 @@ INLINE bool fast_member(struct np_json *self, struct np_json_member *out)
 		value->text = (np_str){bytes + start + 1, end - start - 1};
 		cursor_commit(self, &cursor, self->batch + end + 1);
 	} else if ((unsigned)(c - '0') < 10 || c == '-') {
-		if (!cursor_number(&cursor, bytes, start, &end))
+		if (!cursor_number(self, &cursor, bytes, start, &end))
 			return false;
 		value->type = NP_JSON_NUMBER;
 		value->text = (np_str){bytes + start, end - start};

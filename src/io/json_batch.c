@@ -107,6 +107,7 @@ static void scan(struct np_json *self, const char *bytes, size_t blocks, size_t 
 	struct np_json_masks out = {self->structure, self->brackets, self->odd};
 	bool nul;
 	self->n_blocks = blocks;
+	self->looked = self->scanned;
 	if (self->comments) {
 		struct np_json_scan *state = &self->scan_state;
 		nul = np_json_scan_comments(state, bytes, blocks, avail, self->batch, out);
@@ -216,7 +217,8 @@ static void start(struct np_json *self)
 {
 	self->scanned = self->keep = self->window.offset;
 	(void)read_bom(self); /* what fails here is told by the first np_json_next() */
-	self->batch = self->end = self->root = self->keep = self->released = self->scanned;
+	self->batch = self->end = self->root = self->keep = self->scanned;
+	self->looked = self->released = self->scanned;
 }
 
 enum np_status np_json_open(struct np_input *input, unsigned flags, struct np_json **out,

@@ -57,10 +57,11 @@ struct np_json {
 	uint64_t kinds[DEPTH_WORDS]; /* one bit per level, 1: object */
 
 	uint64_t batch, scanned;
-	uint64_t keep;               /* bytes before this are not needed any more */
-	uint64_t end;                /* of the last token */
-	uint64_t key;                /* offset of the last key */
-	uint64_t root;               /* offset of the outermost value */
+	uint64_t looked; /* how far the scan has looked: `scanned`, but for a NUL byte */
+	uint64_t keep;   /* bytes before this are not needed any more */
+	uint64_t end;    /* of the last token */
+	uint64_t key;    /* offset of the last key */
+	uint64_t root;   /* offset of the outermost value */
 	enum np_json_type last_type; /* what np_json_skip() would skip … */
 	uint64_t last_offset;        /* … and where it begins */
 	uint64_t last_bit;           /* offset of the last structure bit of earlier batches */

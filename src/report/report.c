@@ -120,6 +120,7 @@ struct np_table *np_report_table(struct np_report *self, const char *id, const c
 	if (!usable(self))
 		return &no_table;
 	struct np_table *table = np_arena_zalloc(&self->arena, sizeof *table);
+	/* the elements are pointers: NOLINTNEXTLINE(bugprone-sizeof-expression) */
 	if (!table || !np_vec_push(&self->tables, table)) {
 		self->failed = true;
 		return &no_table;
@@ -268,6 +269,7 @@ struct np_finding *np_report_finding(struct np_report *self, const char *code,
 	if (!usable(self))
 		return &no_finding;
 	struct np_finding *finding = np_arena_zalloc(&self->arena, sizeof *finding);
+	/* the elements are pointers: NOLINTNEXTLINE(bugprone-sizeof-expression) */
 	if (!finding || !np_vec_push(&self->findings, finding)) {
 		self->failed = true;
 		return &no_finding;

@@ -132,7 +132,7 @@ static inline bool same_value(const struct np_db_value *a, const struct np_db_va
 
 /* All columns of the table by their names, then one that is missing, then the first again. */
 static inline size_t all_columns(struct np_db *db, const char *table, const char **out, size_t max,
-				 struct np_arena *arena)
+                                 struct np_arena *arena)
 {
 	char *query = sqlite3_mprintf("PRAGMA table_xinfo(\"%w\")", table);
 	sqlite3_stmt *stmt = NULL;
@@ -157,14 +157,14 @@ struct both {
 
 /* Scan both ways, side by side; rows must be equal as long as both have some. */
 static inline struct both scan_both(struct np_db *db, const char *table, const char *const *columns,
-				    size_t n)
+                                    size_t n)
 {
 	struct both out = {0};
 	struct np_db_scan *scan[2] = {NULL, NULL};
 	struct np_err err = {0};
 	for (int k = 0; k < 2; k++)
 		out.status[k] = np_db_scan_open(db, table, columns, n, k ? NP_DB_NO_NATIVE : 0,
-						&scan[k], &err);
+		                                &scan[k], &err);
 	if (out.status[1] == NP_OK)
 		assert_false(np_db_scan_is_native(scan[1]));
 	while (out.status[0] == NP_OK && out.status[1] == NP_OK) {
@@ -182,7 +182,7 @@ static inline struct both scan_both(struct np_db *db, const char *table, const c
 		for (size_t i = 0; i < n; i++)
 			if (!same_value(&row[0][i], &row[1][i]))
 				fail_msg("%s: row %lld, column %s differs", table,
-					 (long long)out.n_rows, columns[i]);
+				         (long long)out.n_rows, columns[i]);
 		out.n_rows++;
 	}
 	out.native = scan[0] && np_db_scan_is_native(scan[0]);

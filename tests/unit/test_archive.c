@@ -179,12 +179,9 @@ static void links_in_the_target_are_not_followed(void **state)
 {
 	(void)state;
 	static const struct member members[] = {
-		{"dir/file", "evil", NULL, 0},
-		{"file", "new", NULL, 0},
-		{"twice", "first", NULL, 0},
-		{"twice", "second", NULL, 0},
-		{"twice/below", "x", NULL, 0},
-		{NULL, NULL, NULL, 0},
+		{"dir/file", "evil", NULL, 0}, {"file", "new", NULL, 0},
+		{"twice", "first", NULL, 0},   {"twice", "second", NULL, 0},
+		{"twice/below", "x", NULL, 0}, {NULL, NULL, NULL, 0},
 	};
 	(void)make_archive(TAR, members);
 	assert_int_equal(mkdir(at("elsewhere"), 0700), 0);
@@ -273,8 +270,9 @@ static void only_what_is_wanted_is_unpacked(void **state)
 	(void)make_archive(TAR_GZ, members);
 	struct np_archive_stats stats;
 	int asked = 0;
-	assert_int_equal(np_archive_unpack(at("archive"), at("out"), 100, only_csv, &asked, &stats, NULL),
-	                 NP_OK);
+	assert_int_equal(
+		np_archive_unpack(at("archive"), at("out"), 100, only_csv, &asked, &stats, NULL),
+		NP_OK);
 	assert_int_equal(asked, 3);
 	assert_int_equal(stats.files, 1);
 	assert_int_equal(stats.refused, 0);
@@ -339,7 +337,8 @@ static void what_is_no_archive_is_told(void **state)
 	                 NP_E_NOTFOUND);
 	/* a bare gz */
 	char command[300];
-	(void)snprintf(command, sizeof command, "gzip -c '%s' > '%s'", at("archive"), at("bare.gz"));
+	(void)snprintf(command, sizeof command, "gzip -c '%s' > '%s'", at("archive"),
+	               at("bare.gz"));
 	assert_int_equal(system(command), 0);
 	assert_false(np_archive_probe(at("bare.gz")));
 	/* an empty file, and one of zeros */
@@ -349,15 +348,18 @@ static void what_is_no_archive_is_told(void **state)
 	assert_false(np_archive_probe(at("archive")));
 	static const struct member members[] = {{"a", "a", NULL, 0}, {NULL, NULL, NULL, 0}};
 	(void)make_archive(TAR, members);
-	assert_int_equal(np_archive_unpack(at("archive"), at("no-dir"), 1, NULL, NULL, &stats, NULL),
-	                 NP_E_NOTFOUND);
+	assert_int_equal(
+		np_archive_unpack(at("archive"), at("no-dir"), 1, NULL, NULL, &stats, NULL),
+		NP_E_NOTFOUND);
 }
 
 static void safe_paths_stay_below(void **state)
 {
 	(void)state;
-	static const char *const good[] = {"a", "a/b", "./a", "a//b", "a/", "..a", "a..", "...", "a/.b"};
-	static const char *const bad[] = {"", "/", "/a", "..", "../a", "a/..", "a/../b", "./..", "//a"};
+	static const char *const good[] = {"a",   "a/b", "./a", "a//b", "a/",
+	                                   "..a", "a..", "...", "a/.b"};
+	static const char *const bad[] = {"",     "/",      "/a",   "..", "../a",
+	                                  "a/..", "a/../b", "./..", "//a"};
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
 		assert_true(np_archive_safe_path(np_str_of(good[i])));
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

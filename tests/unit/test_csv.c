@@ -36,7 +36,8 @@ static bool next(struct reader r, struct np_csv_row *row)
 static void columns_are_found_by_name(void **state)
 {
 	(void)state;
-	struct reader r = reader_of(NP_STR("\xef\xbb\xbf\r\n \nStep Id, \"a,b\" ,\"x\"\"y\",Step Id\t\r\n"), 0);
+	struct reader r = reader_of(
+		NP_STR("\xef\xbb\xbf\r\n \nStep Id, \"a,b\" ,\"x\"\"y\",Step Id\t\r\n"), 0);
 	assert_int_equal(np_csv_n_columns(r.csv), 4);
 	assert_str(np_csv_column_name(r.csv, 0), "Step Id");
 	assert_str(np_csv_column_name(r.csv, 1), "a,b");
@@ -227,7 +228,8 @@ static void a_quote_that_closes_too_late_is_cut(void **state)
 	assert_int_equal(made, 7);
 	for (size_t i = 0; i < made; i++) {
 		struct reader chunk;
-		assert_int_equal(np_input_open_mem(chunks[i], "c", offsets[i], &chunk.input, NULL), NP_OK);
+		assert_int_equal(np_input_open_mem(chunks[i], "c", offsets[i], &chunk.input, NULL),
+		                 NP_OK);
 		assert_int_equal(np_csv_open_chunk(r.csv, chunk.input, &chunk.csv, NULL), NP_OK);
 		while (next(chunk, &row))
 			in_chunks++;
@@ -362,8 +364,14 @@ static void write_rows_of_chunks(const struct np_csv *header, size_t n, struct n
 	size_t made = np_csv_split(header, n, chunks, offsets);
 	assert_true(made <= n);
 	for (size_t i = 0; i < made; i++) {
+		assert_true(chunks[i].len > 0);
+		if (i + 1 < made) { /* whole lines, without a gap */
+			assert_int_equal(chunks[i].ptr[chunks[i].len - 1], '\n');
+			assert_ptr_equal(chunks[i].ptr + chunks[i].len, chunks[i + 1].ptr);
+		}
 		struct reader r = {NULL, NULL};
-		assert_int_equal(np_input_open_mem(chunks[i], "c", offsets[i], &r.input, NULL), NP_OK);
+		assert_int_equal(np_input_open_mem(chunks[i], "c", offsets[i], &r.input, NULL),
+		                 NP_OK);
 		assert_int_equal(np_csv_open_chunk(header, r.input, &r.csv, NULL), NP_OK);
 		write_rows(r, out);
 		reader_close(r);
@@ -503,8 +511,9 @@ static void running_out_of_memory_is_told(void **state)
 	for (uint64_t n = 1; n < 40 && !succeeded; n++) {
 		struct np_input *input = NULL;
 		struct np_csv *csv = NULL, *chunk = NULL;
-		assert_int_equal(np_input_open_mem(NP_STR("a,\"b\"\"c\"\n1,2\n"), "m", 0, &input, NULL),
-		                 NP_OK);
+		assert_int_equal(
+			np_input_open_mem(NP_STR("a,\"b\"\"c\"\n1,2\n"), "m", 0, &input, NULL),
+			NP_OK);
 		np_mem_fail_after(n);
 		enum np_status status = np_csv_open(input, &csv, NULL);
 		if (status == NP_OK)

@@ -60,7 +60,7 @@ static void values_have_their_types(void **state)
 	static const double too_large[] = {0x1p63, -0x1.0001p63, 1e300, 0.5};
 	for (size_t k = 0; k < 4; k++)
 		assert_false(np_db_i64(&(struct np_db_value){.type = NP_DB_REAL, .r = too_large[k]},
-				       &i));
+		                       &i));
 	assert_true(np_db_i64(&(struct np_db_value){.type = NP_DB_REAL, .r = -0x1p63}, &i));
 	assert_true(i == INT64_MIN);
 }
@@ -120,7 +120,7 @@ static void only_stored_tables_are_there(void **state)
 		assert_false(np_db_has_table(db, none[i]));
 		assert_int_equal(np_db_count(db, none[i]), -1);
 		assert_int_equal(np_db_scan_open(db, none[i], NULL, 0, 0, &scan, NULL),
-				 NP_E_NOTFOUND);
+		                 NP_E_NOTFOUND);
 		assert_null(scan);
 	}
 	assert_true(np_db_has_column(db, "gen", "B"));
@@ -158,7 +158,7 @@ static void columns_that_were_added_later_have_their_defaults(void **state)
 	/* in the middle: a record made short by hand, after rows that were given */
 	sqlite3 *db = create(in_dir("mid.db"), "CREATE TABLE t(a)");
 	sql(db, "WITH RECURSIVE i(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM i WHERE i < 3000) "
-		"INSERT INTO t(rowid, a) SELECT i * 10, i FROM i");
+	        "INSERT INTO t(rowid, a) SELECT i * 10, i FROM i");
 	sql(db, "ALTER TABLE t ADD COLUMN c DEFAULT 'late'");
 	sql(db, "UPDATE t SET c = 'early' WHERE a < 1500");
 	(void)sqlite3_close(db);
@@ -188,7 +188,7 @@ static void files_of_other_kinds_are_read_as_well(void **state)
 	sqlite3 *db = create(in_dir("reserved.db"), "PRAGMA page_size=1024");
 	int reserved = 32;
 	assert_int_equal(sqlite3_file_control(db, NULL, SQLITE_FCNTL_RESERVE_BYTES, &reserved),
-			 SQLITE_OK);
+	                 SQLITE_OK);
 	sql(db, "VACUUM;" MIXED);
 	(void)sqlite3_close(db);
 	size_t len;
@@ -237,7 +237,7 @@ static void trees_that_loop_end(void **state)
 		for (int loop = 0; loop < 2; loop++) {
 			for (unsigned i = 0; i < n; i++) {
 				unsigned at = (unsigned)(unsigned char)page[12 + 2 * i] << 8 |
-					      (unsigned char)page[13 + 2 * i];
+				              (unsigned char)page[13 + 2 * i];
 				put32(page + at, loop ? (uint32_t)root : last);
 			}
 			spit(in_dir("y.db"), bytes, len);
@@ -257,7 +257,7 @@ static void trees_that_loop_end(void **state)
 
 /* Rows until the end or an error. */
 static enum np_status scan_alone(struct np_db *db, const char *table, const char *const *columns,
-				 size_t n, unsigned flags)
+                                 size_t n, unsigned flags)
 {
 	struct np_db_scan *scan;
 	struct np_db_value row[MAX_COLUMNS];
@@ -304,7 +304,7 @@ static void flipped_bits_give_equal_rows_or_an_error(void **state)
 			n_equal += both.status[0] == NP_OK && both.status[1] == NP_OK;
 			n_error += both.status[1] != NP_OK;
 			n_differ += scan_alone(db, tables[k], columns, 6, 0) !=
-				    scan_alone(db, tables[k], columns, 6, NP_DB_NO_NATIVE);
+			            scan_alone(db, tables[k], columns, 6, NP_DB_NO_NATIVE);
 		}
 		np_db_close(db);
 	}
@@ -345,7 +345,7 @@ static void check_below(const char *path)
 		if (list.v[i].kind == NP_FILE_DIR)
 			check_below(name);
 		else if (list.v[i].kind == NP_FILE_REG &&
-			 np_str_ends(np_str_of(name), NP_STR(".db")))
+		         np_str_ends(np_str_of(name), NP_STR(".db")))
 			check_database(name);
 	}
 	np_arena_release(&arena);
@@ -361,7 +361,7 @@ static void scans_agree_on_all_real_captures(void **state)
 	(void)snprintf(root, sizeof root, "%s", data);
 	check_below(root);
 	print_message("%zu databases, %zu tables, %zu of them native\n", n_databases, n_tables,
-		      n_native);
+	              n_native);
 	assert_true(n_databases > 0 && n_native == n_tables);
 }
 

@@ -14,8 +14,8 @@ static size_t entries(void)
 static void make_wal(int n)
 {
 	sqlite3 *db = create(in_dir("w.db"),
-			     "PRAGMA journal_mode=WAL; CREATE TABLE t(a);"
-			     "INSERT INTO t VALUES(1), (2); PRAGMA wal_checkpoint(TRUNCATE)");
+	                     "PRAGMA journal_mode=WAL; CREATE TABLE t(a);"
+	                     "INSERT INTO t VALUES(1), (2); PRAGMA wal_checkpoint(TRUNCATE)");
 	for (int i = 0; i < n; i++)
 		sql(db, "INSERT INTO t VALUES(3)");
 	copy(in_dir("w.db"), in_dir("a.db"));
@@ -172,7 +172,7 @@ static void a_schema_cannot_do_anything(void **state)
 	};
 	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
 		assert_int_not_equal(sqlite3_exec(np_db_handle(db), refused[i], NULL, NULL, NULL),
-				     SQLITE_OK);
+		                     SQLITE_OK);
 	np_db_close(db);
 }
 
@@ -204,9 +204,9 @@ static void shrink_in_a_child(void)
 	sqlite3 *db;
 	if (sqlite3_open(in_dir("x.db"), &db) != SQLITE_OK ||
 	    sqlite3_exec(db,
-			 "CREATE TABLE t(a, b); WITH RECURSIVE i(i) AS (VALUES(1) UNION ALL "
-			 "SELECT i + 1 FROM i WHERE i < 50000) INSERT INTO t SELECT i, i FROM i",
-			 NULL, NULL, NULL) != SQLITE_OK)
+	                 "CREATE TABLE t(a, b); WITH RECURSIVE i(i) AS (VALUES(1) UNION ALL "
+	                 "SELECT i + 1 FROM i WHERE i < 50000) INSERT INTO t SELECT i, i FROM i",
+	                 NULL, NULL, NULL) != SQLITE_OK)
 		abort();
 	(void)sqlite3_close(db);
 	pid_t child = fork();

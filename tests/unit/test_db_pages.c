@@ -53,7 +53,7 @@ static void headers_are_taken_only_when_known(void **state)
 	static const struct {
 		uint8_t at, value;
 	} odd[] = {{0, 's'}, {16, 1}, {17, 1}, {18, 0}, {19, 3}, {20, 33}, {21, 63},
-		   {22, 0},  {23, 0}, {31, 3}, {47, 5}, {47, 0}, {59, 2},  {59, 0}};
+	           {22, 0},  {23, 0}, {31, 3}, {47, 5}, {47, 0}, {59, 2},  {59, 0}};
 	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
 		uint8_t was = image[odd[i].at];
 		image[odd[i].at] = odd[i].value;
