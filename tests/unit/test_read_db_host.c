@@ -11,7 +11,7 @@
 		"inputDtypes INTEGER,inputShapes INTEGER,callchainId INTEGER,type INTEGER);"    \
 		"INSERT INTO PYTORCH_API VALUES('1000','1900',30064771080,5,268435456,42,0,"    \
 		"268435460,268435459,1,50001),('1100','1200',30064771081,6,24,NULL,NULL,NULL,"  \
-	        "NULL,"                                                                         \
+		"NULL,"                                                                         \
 		"NULL,50002),('1300','1290',1,NULL,24,-1,0,NULL,NULL,NULL,50003);"              \
 		"CREATE TABLE CONNECTION_IDS(id INTEGER,connectionId INTEGER);"                 \
 		"INSERT INTO CONNECTION_IDS VALUES(5,70),(5,71),(6,5000000000);"                \
