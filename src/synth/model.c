@@ -6,10 +6,14 @@
 #include "synth/rng.h"
 
 enum {
-	STEP_SKIP = 10, STEP_WARMUP = 2, /* of the schedule: the first recorded step is #12 */
-	HOST_OP_NS = 7000, HOST_BOUND_FACTOR = 24, WARMUP_FACTOR = 30,
-	LAYER_BYTES = 8 << 20, WORLD_BYTES = 64 << 20,
-	MEM_LIVE = 6, /* kernels until an output is freed */
+	STEP_SKIP = 10,
+	STEP_WARMUP = 2, /* of the schedule: the first recorded step is #12 */
+	HOST_OP_NS = 7000,
+	HOST_BOUND_FACTOR = 24,
+	WARMUP_FACTOR = 30,
+	LAYER_BYTES = 8 << 20,
+	WORLD_BYTES = 64 << 20,
+	MEM_LIVE = 6,          /* kernels until an output is freed */
 	CLOCK_NOISE_NS = 4000, /* between hosts */
 };
 
@@ -33,7 +37,8 @@ static uint64_t faults_of(const struct np_synth_options *options, uint32_t rank)
 	uint64_t bits = 0;
 	for (size_t i = 0; i < options->n_faults; i++) {
 		const struct np_synth_fault *fault = &options->faults[i];
-		bool last_only = fault->id == NP_SYNTH_MIXED_BATCH || fault->id == NP_SYNTH_MIXED_FORMAT;
+		bool last_only =
+			fault->id == NP_SYNTH_MIXED_BATCH || fault->id == NP_SYNTH_MIXED_FORMAT;
 		int64_t only = fault->a;
 		if (fault->id == NP_SYNTH_SLOW_LINK)
 			only = -1;
@@ -70,7 +75,7 @@ static void mem_event(struct sim *sim, np_ns ns)
 static void mem_use(struct sim *sim, uint32_t op)
 {
 	struct np_synth_run *run = sim->out;
-	if (!run || np_synth_ops[op].out_kb == 0)
+	if (!run || sim->nomem || np_synth_ops[op].out_kb == 0)
 		return;
 	size_t slot = sim->mem_n++ % MEM_LIVE;
 	if (sim->mem_n > MEM_LIVE) {
@@ -184,7 +189,7 @@ static size_t group_of(const struct np_synth_plan *plan, uint32_t rank, uint32_t
 }
 
 static struct np_synth_meet *meet_at(const struct np_synth_plan *plan, uint32_t step,
-                                     uint32_t index, uint32_t rank)
+				     uint32_t index, uint32_t rank)
 {
 	return &plan->meets[((size_t)step * plan->per_step + index) * plan->options.ranks + rank];
 }
@@ -198,7 +203,8 @@ static void sim_comm(struct sim *sim, uint32_t index)
 	item.group = (uint32_t)group_of(sim->plan, sim->rank, index);
 	item.len_bytes = index == sim->plan->options.layers ? WORLD_BYTES : LAYER_BYTES;
 	uint32_t step = (uint32_t)sim->step;
-	item.index = index == sim->plan->options.layers ? step : step * (sim->plan->per_step - 1) + index;
+	item.index = index == sim->plan->options.layers ? step
+							: step * (sim->plan->per_step - 1) + index;
 	np_ns ready = issue(sim, &item);
 	if (sim->dev + 900 > ready)
 		ready = sim->dev + 900;
@@ -343,10 +349,12 @@ static void resolve(struct np_synth_plan *self, uint32_t step, uint32_t index)
 		const struct np_synth_group *group = &self->groups[g];
 		np_ns last = INT64_MIN;
 		for (uint32_t k = 0; k < group->count; k++) {
-			np_ns at = meet_at(self, step, index, group->first + k * group->stride)->last;
+			np_ns at =
+				meet_at(self, step, index, group->first + k * group->stride)->last;
 			last = at > last ? at : last;
 		}
-		np_ns end = last + np_synth_wire_ns(self, group, world ? WORLD_BYTES : LAYER_BYTES, key);
+		np_ns end = last +
+			    np_synth_wire_ns(self, group, world ? WORLD_BYTES : LAYER_BYTES, key);
 		for (uint32_t k = 0; k < group->count; k++)
 			*meet_at(self, step, index, group->first + k * group->stride) =
 				(struct np_synth_meet){last, end};
@@ -377,8 +385,8 @@ static enum np_status lock_step(struct np_synth_plan *self, struct np_err *err)
 	return NP_OK;
 }
 
-enum np_status np_synth_plan_init(struct np_synth_plan *self, const struct np_synth_options *options,
-                                  struct np_err *err)
+enum np_status np_synth_plan_init(struct np_synth_plan *self,
+				  const struct np_synth_options *options, struct np_err *err)
 {
 	*self = (struct np_synth_plan){.options = *options, .link_a = -1, .link_b = -1};
 	self->tp = options->tp ? options->tp : options->ranks % 2 == 0 ? 2 : 1;
@@ -421,7 +429,7 @@ static void run_on(struct sim *sim, np_ns begin)
 }
 
 enum np_status np_synth_run_fill(struct np_synth_run *self, const struct np_synth_plan *plan,
-                                 uint32_t rank, np_ns shift_ns, struct np_err *err)
+				 uint32_t rank, np_ns shift_ns, struct np_err *err)
 {
 	const struct np_synth_options *options = &plan->options;
 	self->plan = plan;
@@ -435,7 +443,8 @@ enum np_status np_synth_run_fill(struct np_synth_run *self, const struct np_synt
 	self->shift_ns = shift_ns;
 	if (self->host > 0)
 		self->shift_ns += (np_ns)(np_noise(options->seed ^ 0xc10c, self->host) %
-		                          (2 * CLOCK_NOISE_NS)) - CLOCK_NOISE_NS;
+					  (2 * CLOCK_NOISE_NS)) -
+				  CLOCK_NOISE_NS;
 	self->items.n = self->order.n = self->spans.n = self->mem.n = self->mem_events.n = 0;
 	self->n_kernels = self->n_comms = 0;
 	if (!self->steps)

@@ -23,12 +23,12 @@ struct np_synth_op {
 };
 
 enum {
-	NP_OP_LAYER = 0,   /* the first of NP_OPS_PER_LAYER that make a layer */
+	NP_OP_LAYER = 0, /* the first of NP_OPS_PER_LAYER that make a layer */
 	NP_OPS_PER_LAYER = 12,
 	NP_OP_EMBEDDING = 12,
-	NP_OP_MASK,        /* the one AI_CPU kernel of a step */
-	NP_OP_INDEX_PUT,   /* AI_CPU, only with the fault `aicpu` */
-	NP_OP_ADAM,        /* the first of the optimizer's */
+	NP_OP_MASK,      /* the one AI_CPU kernel of a step */
+	NP_OP_INDEX_PUT, /* AI_CPU, only with the fault `aicpu` */
+	NP_OP_ADAM,      /* the first of the optimizer's */
 	NP_OP_NORM,
 	NP_OPS,
 };

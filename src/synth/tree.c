@@ -9,9 +9,11 @@
 
 enum { MAX_DEPTH = 32 };
 
-static enum np_status walk(struct np_arena *arena, const char *path, enum np_file_kind kind, int depth,
-                           enum np_status (*leave)(const char *path, const void *ctx, struct np_err *err),
-                           const void *ctx, struct np_err *err)
+static enum np_status walk(struct np_arena *arena, const char *path, enum np_file_kind kind,
+			   int depth,
+			   enum np_status (*leave)(const char *path, const void *ctx,
+						   struct np_err *err),
+			   const void *ctx, struct np_err *err)
 {
 	if (depth > MAX_DEPTH)
 		return np_err_set(err, NP_E_LIMIT, path, "directories are nested too deep");
@@ -29,8 +31,9 @@ static enum np_status walk(struct np_arena *arena, const char *path, enum np_fil
 }
 
 static enum np_status walk_tree(const char *path,
-                                enum np_status (*leave)(const char *path, const void *ctx, struct np_err *err),
-                                const void *ctx, struct np_err *err)
+				enum np_status (*leave)(const char *path, const void *ctx,
+							struct np_err *err),
+				const void *ctx, struct np_err *err)
 {
 	struct np_file_stat st;
 	NP_TRY(np_file_stat(path, false, &st, err));

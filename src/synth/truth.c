@@ -9,7 +9,7 @@ static void field(struct np_out *out, const char *key, int64_t value)
 }
 
 static void put_fault(struct np_out *out, const struct np_synth_plan *plan,
-                      const struct np_synth_fault *fault)
+		      const struct np_synth_fault *fault)
 {
 	const struct np_synth_fault_info *info = np_synth_fault_info(fault->id);
 	np_out_lit(out, "{\"fault\": \"");
@@ -80,7 +80,8 @@ static void put_types(struct np_out *out, const struct np_synth_run *run)
 			continue;
 		const struct np_synth_op *op = &np_synth_ops[item->op];
 		uint32_t k = 0;
-		while (np_synth_ops[k].core != op->core || !np_str_is(np_str_of(np_synth_ops[k].type), op->type))
+		while (np_synth_ops[k].core != op->core ||
+		       !np_str_is(np_str_of(np_synth_ops[k].type), op->type))
 			k++;
 		count[k]++;
 		total[k] += item->dur_ns;

@@ -6,11 +6,11 @@
 #include "synth/rng.h"
 
 enum layout {
-	NOW = 1 << 0,     /* 47 columns: Step Id and Device_id */
-	OLD = 1 << 1,     /* 46: no Device_id, Block Dim */
-	LEVEL0 = 1 << 2,  /* 9 */
-	A910 = 1 << 3,    /* 36 */
-	SUMMARY = 1 << 4, /* op_summary: 46, no Step Id, names of CANN */
+	NOW = 1 << 0,      /* 47 columns: Step Id and Device_id */
+	OLD = 1 << 1,      /* 46: no Device_id, Block Dim */
+	LEVEL0 = 1 << 2,   /* 9 */
+	A910 = 1 << 3,     /* 36 */
+	SUMMARY = 1 << 4,  /* op_summary: 46, no Step Id, names of CANN */
 	SUMMARY0 = 1 << 5, /* the same without metrics: 21 */
 	A2 = NOW | OLD | SUMMARY,
 	ALL = A2 | LEVEL0 | A910 | SUMMARY0,
@@ -148,7 +148,7 @@ static void put_shape(struct np_out *out, const struct row *row, int arg)
 		return;
 	}
 	const char *const cells[] = {row->op->in_shapes,  row->op->in_types,  row->op->in_formats,
-	                             row->op->out_shapes, row->op->out_types, row->op->out_formats};
+				     row->op->out_shapes, row->op->out_types, row->op->out_formats};
 	np_out_csv(out, cells[arg]);
 }
 
@@ -210,15 +210,26 @@ static void put_cube(struct np_out *out, const struct row *row, int arg)
 	if (row->no_pmu)
 		put_na(out);
 	else
-		np_out_fixed(out, row->pmu[NP_PMU_AIC_CYCLES] * 500000 / (row->item->dur_ns * 180), 3);
+		np_out_fixed(out, row->pmu[NP_PMU_AIC_CYCLES] * 500000 / (row->item->dur_ns * 180),
+			     3);
 }
 
-#define C(name, old, summary, layouts, put, arg) {name, old, summary, layouts, put, arg}
-#define PMU(name, put, arg) {name, NULL, NULL, A2, put, arg}
-#define PMU910(name, put, arg) {name, NULL, NULL, A910, put, arg}
+#define C(name, old, summary, layouts, put, arg)      \
+	{                                             \
+		name, old, summary, layouts, put, arg \
+	}
+#define PMU(name, put, arg)                    \
+	{                                      \
+		name, NULL, NULL, A2, put, arg \
+	}
+#define PMU910(name, put, arg)                   \
+	{                                        \
+		name, NULL, NULL, A910, put, arg \
+	}
 /* a pair of columns: the time of the share, and the share */
 #define PAIR(prefix, arg) PMU(prefix "_time(us)", put_part, arg), PMU(prefix "_ratio", put_raw, arg)
-#define PAIR910(prefix, arg) PMU910(prefix "_time(us)", put_part, arg), PMU910(prefix "_ratio", put_raw, arg)
+#define PAIR910(prefix, arg) \
+	PMU910(prefix "_time(us)", put_part, arg), PMU910(prefix "_ratio", put_raw, arg)
 
 static const struct column columns[] = {
 	C("Step Id", NULL, NULL, NOW | OLD | LEVEL0 | A910, put_step, 0),
@@ -279,12 +290,13 @@ static int64_t share(uint32_t permille, uint64_t noise)
 }
 
 void np_synth_pmu(const struct np_synth_run *run, const struct np_synth_item *item,
-                  int64_t pmu[NP_PMU_VALUES])
+		  int64_t pmu[NP_PMU_VALUES])
 {
 	for (int i = 0; i < NP_PMU_VALUES; i++)
 		pmu[i] = 0;
 	const struct np_synth_op *op = &np_synth_ops[item->op];
-	uint64_t noise = np_noise(run->plan->options.seed ^ 0x9a7, ((uint64_t)run->rank << 32) + item->task);
+	uint64_t noise =
+		np_noise(run->plan->options.seed ^ 0x9a7, ((uint64_t)run->rank << 32) + item->task);
 	np_ns time = item->dur_ns - item->dur_ns / 16 - 400;
 	if (op->core == NP_CORE_CUBE || op->core == NP_CORE_MIX) {
 		pmu[NP_PMU_AIC_TIME] = time;
@@ -329,7 +341,8 @@ static void put_header(struct np_out *out, enum layout layout)
 }
 
 /* `cut` cells are left out at the end (a negative number: that many too much). */
-static void put_row(struct np_out *out, const struct row *row, const uint8_t *used, int n_used, int cut)
+static void put_row(struct np_out *out, const struct row *row, const uint8_t *used, int n_used,
+		    int cut)
 {
 	for (int i = 0; i < n_used - (cut > 0 ? cut : 0); i++) {
 		if (i)
@@ -343,7 +356,7 @@ static void put_row(struct np_out *out, const struct row *row, const uint8_t *us
 
 /* Rows [from, to) of the order. */
 static void put_rows(struct np_out *out, const struct np_synth_run *run, enum layout layout,
-                     size_t from, size_t to)
+		     size_t from, size_t to)
 {
 	uint8_t used[COLUMNS];
 	int n_used = 0;
@@ -358,7 +371,8 @@ static void put_rows(struct np_out *out, const struct np_synth_run *run, enum la
 		row.op = row.item->kind == NP_ITEM_KERNEL ? &np_synth_ops[row.item->op] : NULL;
 		if (i > 0) {
 			const struct np_synth_item *last = &run->items.v[run->order.v[i - 1]];
-			np_ns wait = row.item->start_ns - last->start_ns - np_synth_written_dur(last);
+			np_ns wait =
+				row.item->start_ns - last->start_ns - np_synth_written_dur(last);
 			row.wait_ns = wait > 0 ? wait : 0;
 		}
 		row.no_pmu = no_pmu || !row.op || row.op->core == NP_CORE_AICPU;
@@ -370,12 +384,12 @@ static void put_rows(struct np_out *out, const struct np_synth_run *run, enum la
 }
 
 enum np_status np_synth_write_kernels(const struct np_synth_run *run, const char *dir,
-                                      struct np_synth_stats *stats, struct np_err *err)
+				      struct np_synth_stats *stats, struct np_err *err)
 {
-	enum layout layout = run->level == 0                         ? LEVEL0
-	                     : np_synth_has(run, NP_SYNTH_ASCEND_910A) ? A910
-	                     : np_synth_has(run, NP_SYNTH_OLD_HEADER)  ? OLD
-	                                                             : NOW;
+	enum layout layout = run->level == 0                           ? LEVEL0
+			     : np_synth_has(run, NP_SYNTH_ASCEND_910A) ? A910
+			     : np_synth_has(run, NP_SYNTH_OLD_HEADER)  ? OLD
+								       : NOW;
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "kernel_details.csv", err));
 	put_header(&out, layout);
@@ -385,8 +399,8 @@ enum np_status np_synth_write_kernels(const struct np_synth_run *run, const char
 }
 
 enum np_status np_synth_write_op_summary(const struct np_synth_run *run, const char *dir,
-                                         const char *stamp, struct np_synth_stats *stats,
-                                         struct np_err *err)
+					 const char *stamp, struct np_synth_stats *stats,
+					 struct np_err *err)
 {
 	enum layout layout = run->level == 0 ? SUMMARY0 : SUMMARY;
 	size_t slices = np_synth_has(run, NP_SYNTH_SLICES) ? 3 : 1, n = run->order.n;
