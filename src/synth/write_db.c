@@ -404,10 +404,15 @@ static void put_api(struct dbw *w, const struct np_synth_item *item)
 	}
 	ROW(w, w->cann, item->launch_ns, item->launch_ns + np_synth_launch_len(item), 10000, deq,
 	    item->conn, str(w, CANN, "launch"));
-	if (item->kind == NP_ITEM_KERNEL)
-		ROW(w, w->cann, item->launch_ns - NP_ACL_LEAD_NS,
-		    item->launch_ns - NP_ACL_LEAD_NS + np_synth_acl_len(item), 20000, deq,
-		    item->conn + 1, str(w, CANN, np_synth_ops[item->op].acl));
+	if (item->kind != NP_ITEM_KERNEL)
+		return;
+	np_ns acl = item->launch_ns - NP_ACL_LEAD_NS,
+	      runtime = item->launch_ns + NP_RUNTIME_LEAD_NS;
+	ROW(w, w->cann, acl, acl + np_synth_acl_len(item), 20000, deq, item->conn + 1,
+	    str(w, CANN, np_synth_ops[item->op].acl));
+	if (run->level > 1)
+		ROW(w, w->cann, runtime, runtime + np_synth_runtime_len(item), 5000, deq,
+		    item->conn + 2, str(w, CANN, NP_RUNTIME_CALL));
 }
 
 /* A framework row; `conn` NP_DB_NULL: none, else CONNECTION_IDS gets it. */

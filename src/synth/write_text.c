@@ -170,8 +170,8 @@ static void collect_apis(const struct np_synth_run *run, struct stat_table *tabl
 		stat_add(acl[item->op], np_synth_acl_len(item), second_pass);
 		if (run->level < 2)
 			continue;
-		kernel = kernel ? kernel : stat_find(table, "KernelLaunchWithHandle", "runtime");
-		stat_add(kernel, np_synth_launch_len(item) - 600, second_pass);
+		kernel = kernel ? kernel : stat_find(table, NP_RUNTIME_CALL, "runtime");
+		stat_add(kernel, np_synth_runtime_len(item), second_pass);
 	}
 }
 

@@ -170,6 +170,27 @@ static void op_statistic_sums_the_kernels(void **state)
 	}
 }
 
+/* Level 2 adds the runtime's calls, in all three places. */
+static void levels_differ_in_host_calls(void **state)
+{
+	struct fixture *f = *state;
+	f->options.formats = NP_SYNTH_TEXT | NP_SYNTH_DB;
+	for (int level = 1; level <= 2; level++) {
+		f->options.level = level;
+		write_set(f, NULL);
+		bool runtime = level == 2;
+		np_str trace = slurp(f, out_path(f, 0, "trace_view.json"));
+		np_str api = slurp(f, out_path(f, 0, "api_statistic.csv"));
+		assert_int_equal(strstr(trace.ptr, "\"Runtime@KernelLaunchWithHandle\"") != NULL,
+				 runtime);
+		assert_int_equal(strstr(api.ptr, "host,runtime,") != NULL, runtime);
+		sqlite3 *db = open_db(out_path(f, 0, "ascend_pytorch_profiler_0.db"));
+		assert_int_equal(query_int(db, "SELECT count(*) FROM CANN_API WHERE type = 5000"),
+				 runtime ? truth(f, 0, "kernels") : 0);
+		(void)sqlite3_close(db);
+	}
+}
+
 static void other_groupings_and_single_ranks_work(void **state)
 {
 	static const struct {
@@ -368,6 +389,7 @@ int main(void)
 		TEST(text_and_db_have_the_same_kernels),
 		TEST(a_collective_ends_at_once_everywhere),
 		TEST(op_statistic_sums_the_kernels),
+		TEST(levels_differ_in_host_calls),
 		TEST(other_groupings_and_single_ranks_work),
 		TEST(tasks_of_a_collective_fit_into_it),
 		TEST(every_fault_of_the_table_parses_and_is_written),
