@@ -33,7 +33,8 @@ struct part {
 	const struct np_kernel_header *header;
 	struct np_csv *csv;
 	struct np_input *input;
-	struct np_profile *profile;
+	struct np_profile *profile; /* the reader's own when `direct`, else this part's */
+	bool direct;
 	struct np_buf scratch;
 	struct text_cache cache[NP_N_KCOLS];
 	bool may_cache;
@@ -54,12 +55,17 @@ static np_str cell(const struct part *part, const struct np_csv_row *row, enum n
 	return i < 0 ? (np_str){NULL, 0} : row->fields[i];
 }
 
+/* Both ends of a name tell most names apart; equality is checked in full. */
 static size_t slot_of(np_str raw)
 {
 	uint64_t head = 0, tail = 0;
-	size_t n = raw.len < 8 ? raw.len : 8;
-	memcpy(&head, raw.ptr, n);
-	memcpy(&tail, raw.ptr + raw.len - n, n);
+	if (raw.len >= 8) {
+		memcpy(&head, raw.ptr, 8);
+		memcpy(&tail, raw.ptr + raw.len - 8, 8);
+	} else {
+		for (size_t i = 0; i < raw.len; i++)
+			head = head << 8 | (unsigned char)raw.ptr[i];
+	}
 	uint64_t hash = (head ^ (tail << 1) ^ raw.len) * UINT64_C(0x9E3779B97F4A7C15);
 	return hash >> 58;
 }
@@ -208,12 +214,30 @@ static void add_row(struct part *part, const struct np_csv_row *row)
 	add_metrics(part, row, at);
 }
 
+/* Columns behind the last one that is used need not be taken apart. */
+static size_t wanted_columns(const struct part *part)
+{
+	int last = 0;
+	for (size_t k = 0; k < NP_N_KCOLS; k++) {
+		bool shape = k >= NP_KCOL_IN_SHAPES && k <= NP_KCOL_OUT_FORMATS;
+		if (shape && !(part->read->what & NP_KERNEL_SHAPES))
+			continue;
+		if (part->header->column[k] > last)
+			last = part->header->column[k];
+	}
+	for (size_t m = 0; m < part->n_metrics; m++)
+		if ((int)part->metrics[m].column > last)
+			last = (int)part->metrics[m].column;
+	return (size_t)last + 1;
+}
+
 enum { RELEASE_EVERY_ROWS = 1 << 14 };
 
 static void read_rows(struct part *part)
 {
 	struct np_csv_row row;
 	bool got = false;
+	np_csv_want(part->csv, wanted_columns(part));
 	while (part->status == NP_OK) {
 		part->status = np_csv_next(part->csv, &row, &got, &part->err);
 		if (part->status != NP_OK || !got)
@@ -228,12 +252,13 @@ static void read_rows(struct part *part)
 
 /* ── parts ── */
 
-static bool part_init(struct part *part, const struct np_read *read,
+static bool part_init(struct part *part, const struct np_read *read, bool direct,
                       const struct np_kernel_header *header, const struct np_csv *csv)
 {
 	part->read = read;
 	part->header = header;
-	part->profile = np_profile_new();
+	part->direct = direct;
+	part->profile = direct ? read->profile : np_profile_new();
 	part->last_step_row = NP_NO_U32;
 	for (size_t i = 0; (read->what & NP_KERNEL_METRICS) && i < header->n_columns; i++)
 		if (np_kernel_header_is_metric(header, i, np_csv_column_name(csv, i)) &&
@@ -245,15 +270,13 @@ static bool part_init(struct part *part, const struct np_read *read,
 /* Hand the metric columns over to the part's profile. */
 static bool part_close_metrics(struct part *part, const struct np_csv *csv)
 {
-	for (size_t m = 0; m < part->n_metrics; m++) {
+	bool ok = true;
+	for (size_t m = 0; m < part->n_metrics && part->profile->kernels.n; m++) {
 		np_str name = np_csv_column_name(csv, part->metrics[m].column);
-		struct np_metric *metric = np_profile_metric_add(part->profile, name);
-		if (!metric)
-			return false;
-		for (size_t i = 0; i < part->profile->kernels.n; i++)
-			metric->v[i] = part->metrics[m].v[i];
+		ok &= np_profile_metric_adopt(part->profile, name, part->metrics[m].v);
+		part->metrics[m].v = NULL;
 	}
-	return true;
+	return ok;
 }
 
 static void part_release(struct part *part)
@@ -261,7 +284,8 @@ static void part_release(struct part *part)
 	for (size_t m = 0; m < part->n_metrics; m++)
 		np_free(part->metrics[m].v);
 	np_buf_release(&part->scratch);
-	np_profile_free(part->profile);
+	if (!part->direct)
+		np_profile_free(part->profile);
 }
 
 struct chunks {
@@ -357,15 +381,17 @@ static enum np_status merge(const struct np_read *read, struct chunks *chunks, s
 	for (size_t i = 0; i < n; i++) {
 		struct part *part = &chunks->parts[i];
 		add_counts(&sum, &health, part);
-		read->profile->dropped_rows += part->profile ? part->profile->dropped_rows : 0;
+		if (part->profile && !part->direct)
+			read->profile->dropped_rows += part->profile->dropped_rows;
 		if (part->status != NP_OK && status == NP_OK) {
 			status = part->status;
 			if (err)
 				*err = part->err;
 		}
 		if (status == NP_E_NOMEM || !part->profile ||
-		    !part_close_metrics(part, chunks->header_csv) ||
-		    !np_profile_append_kernels(read->profile, part->profile))
+		    !part_close_metrics(part, chunks->header_csv))
+			return np_err_nomem(err);
+		if (!part->direct && !np_profile_append_kernels(read->profile, part->profile))
 			return np_err_nomem(err);
 	}
 	tell_all(read->profile, path, &sum, &health);
@@ -384,10 +410,12 @@ static enum np_status read_table(const struct np_read *read, struct np_input *in
 		                                                   : "Duration(us)");
 	struct chunks chunks = {.header_csv = csv, .path = path};
 	size_t n = plan_chunks(read, input, &chunks);
+	/* the common case, one part and an empty profile, needs no copy at the end */
+	bool direct = n == 1 && read->profile->kernels.n == 0;
 	chunks.parts = np_calloc(n, sizeof *chunks.parts);
 	bool ok = chunks.parts != NULL;
 	for (size_t i = 0; ok && i < n; i++)
-		ok = part_init(&chunks.parts[i], read, &header, csv);
+		ok = part_init(&chunks.parts[i], read, direct, &header, csv);
 	if (ok && n == 1) {
 		chunks.parts[0].csv = csv;
 		chunks.parts[0].input = input;

@@ -9,5 +9,5 @@
 S(np_read_trace)
 S(np_read_profiler_db)
 S(np_read_analysis_db)
-S(np_read_comm_json) S(np_read_comm_matrix) S(np_read_step_trace) S(np_read_op_memory)
-	S(np_read_memory)
+S(np_read_comm_json)
+S(np_read_comm_matrix) S(np_read_step_trace) S(np_read_op_memory) S(np_read_memory)

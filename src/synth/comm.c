@@ -14,8 +14,8 @@ static bool is_member(const struct np_synth_group *group, uint32_t rank)
 }
 
 static struct np_synth_link make_link(const struct np_synth_plan *plan,
-				      const struct np_synth_group *group, uint32_t rank,
-				      uint32_t peer, bool rdma, uint64_t key)
+                                      const struct np_synth_group *group, uint32_t rank,
+                                      uint32_t peer, bool rdma, uint64_t key)
 {
 	struct np_synth_link link = {.peer = np_synth_member(group, peer), .rdma = rdma};
 	uint64_t noise =
@@ -32,7 +32,7 @@ static struct np_synth_link make_link(const struct np_synth_plan *plan,
 /* The peer on another host: the same card of the next host that has one in the
  * group, else simply the next member there. UINT32_MAX: the group is on one host. */
 static uint32_t remote_peer(const struct np_synth_plan *plan, const struct np_synth_group *group,
-			    uint32_t rank)
+                            uint32_t rank)
 {
 	uint32_t ranks = plan->options.ranks, host = rank / NP_SYNTH_CARDS;
 	uint32_t hosts = (ranks + NP_SYNTH_CARDS - 1) / NP_SYNTH_CARDS;
@@ -49,8 +49,8 @@ static uint32_t remote_peer(const struct np_synth_plan *plan, const struct np_sy
 }
 
 size_t np_synth_links(const struct np_synth_plan *plan, const struct np_synth_group *group,
-		      uint32_t rank, uint64_t len_bytes, uint64_t key,
-		      struct np_synth_link links[NP_SYNTH_MAX_LINKS])
+                      uint32_t rank, uint64_t len_bytes, uint64_t key,
+                      struct np_synth_link links[NP_SYNTH_MAX_LINKS])
 {
 	size_t n = 0;
 	uint32_t base = rank / NP_SYNTH_CARDS * NP_SYNTH_CARDS;
@@ -79,17 +79,13 @@ static np_ns local_copy_ns(uint64_t len_bytes)
 }
 
 np_ns np_synth_wire_ns(const struct np_synth_plan *plan, const struct np_synth_group *group,
-		       uint64_t len_bytes, uint64_t key)
+                       uint64_t len_bytes, uint64_t key)
 {
 	np_ns wire = 0;
 	for (uint32_t k = 0; k < group->count; k++) {
 		struct np_synth_link links[NP_SYNTH_MAX_LINKS];
 		size_t n = np_synth_links(plan, group, group->first + k * group->stride, len_bytes,
-<<<<<<< HEAD
 		                          key, links);
-=======
-					  key, links);
->>>>>>> w/synth
 		/* plane 0 does the first transfer, then the one to the other host */
 		np_ns master = 0, slowest = 0;
 		for (size_t i = 0; i < n; i++) {
@@ -112,7 +108,7 @@ struct task_list {
 };
 
 static struct np_synth_comm_task *add(struct task_list *list, enum np_synth_comm_name name,
-				      uint32_t plane, uint32_t dst, np_ns dur_ns)
+                                      uint32_t plane, uint32_t dst, np_ns dur_ns)
 {
 	struct np_synth_comm_task *task = &list->v[list->n++];
 	*task = (struct np_synth_comm_task){
@@ -129,7 +125,7 @@ static void add_local_copy(struct task_list *list, uint32_t self, uint64_t len_b
 }
 
 static void add_transfer(struct task_list *list, enum np_synth_comm_name name, uint32_t plane,
-			 const struct np_synth_link *link)
+                         const struct np_synth_link *link)
 {
 	struct np_synth_comm_task *task = add(list, name, plane, link->peer, link->dur_ns);
 	task->payload = true;
@@ -148,7 +144,7 @@ static void add_transfer(struct task_list *list, enum np_synth_comm_name name, u
 
 /* Planes 1… wait for their peer, reduce its part, and tell it. */
 static void add_slave_plane(struct task_list *list, uint32_t plane, np_ns start_ns, np_ns ready_ns,
-			    const struct np_synth_link *link)
+                            const struct np_synth_link *link)
 {
 	list->at = start_ns + 2900 + 100 * (np_ns)plane;
 	add(list, NP_COMM_NOTIFY_RECORD, plane, link->peer, 690);
@@ -160,7 +156,7 @@ static void add_slave_plane(struct task_list *list, uint32_t plane, np_ns start_
 }
 
 size_t np_synth_comm_tasks(const struct np_synth_run *run, const struct np_synth_item *item,
-			   struct np_synth_comm_task tasks[NP_SYNTH_MAX_COMM_TASKS])
+                           struct np_synth_comm_task tasks[NP_SYNTH_MAX_COMM_TASKS])
 {
 	const struct np_synth_group *group = &run->plan->groups[item->group];
 	uint32_t self = np_synth_member(group, run->rank);

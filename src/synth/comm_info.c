@@ -8,13 +8,8 @@ const char *const np_synth_transport_names[NP_LINK_TYPES] = {"RDMA", "HCCS", "PC
 int64_t np_synth_gbps(uint64_t len_bytes, np_ns time_ns)
 {
 	return time_ns > 0
-<<<<<<< HEAD
 	               ? (int64_t)((len_bytes * 10000 + (uint64_t)time_ns / 2) / (uint64_t)time_ns)
 	               : 0;
-=======
-		       ? (int64_t)((len_bytes * 10000 + (uint64_t)time_ns / 2) / (uint64_t)time_ns)
-		       : 0;
->>>>>>> w/synth
 }
 
 int64_t np_synth_ratio(np_ns part, np_ns rest)
@@ -24,7 +19,7 @@ int64_t np_synth_ratio(np_ns part, np_ns rest)
 }
 
 static void add_packets(struct np_synth_bandwidth *to, uint64_t len_bytes, uint32_t count,
-			np_ns time_ns, bool large, bool bucket)
+                        np_ns time_ns, bool large, bool bucket)
 {
 	to->len_bytes += len_bytes * count;
 	to->time_ns += time_ns;
@@ -44,7 +39,7 @@ static void add_packets(struct np_synth_bandwidth *to, uint64_t len_bytes, uint3
 }
 
 void np_synth_comm_info(const struct np_synth_run *run, const struct np_synth_item *item,
-			struct np_synth_comm_info *out)
+                        struct np_synth_comm_info *out)
 {
 	struct np_synth_comm_task tasks[NP_SYNTH_MAX_COMM_TASKS];
 	size_t n = np_synth_comm_tasks(run, item, tasks);
@@ -67,11 +62,11 @@ void np_synth_comm_info(const struct np_synth_run *run, const struct np_synth_it
 			continue;
 		if (task->rdma) {
 			add_packets(&out->links[NP_LINK_RDMA], task->len_bytes, 1, time,
-				    task->len_bytes > 500000, true);
+			            task->len_bytes > 500000, true);
 			continue;
 		}
 		add_packets(&out->links[NP_LINK_HCCS], task->len_bytes, 1, time,
-			    task->len_bytes > 32000000, true);
+		            task->len_bytes > 32000000, true);
 		add_packets(&out->links[NP_LINK_SDMA], task->len_bytes, 1, time, false, false);
 	}
 	out->idle_ns = out->elapse_ns - out->transit_ns - out->wait_ns;
@@ -90,9 +85,9 @@ void np_synth_comm_add(struct np_synth_comm_info *a, const struct np_synth_comm_
 		a->links[k].time_ns += from->time_ns;
 		for (uint32_t i = 0; i < from->n_buckets; i++) {
 			struct np_synth_bandwidth sum = {.len_bytes = a->links[k].len_bytes,
-							 .time_ns = a->links[k].time_ns};
+			                                 .time_ns = a->links[k].time_ns};
 			add_packets(&a->links[k], from->bucket[i].len_bytes, from->bucket[i].count,
-				    from->bucket[i].time_ns, false, true);
+			            from->bucket[i].time_ns, false, true);
 			a->links[k].len_bytes = sum.len_bytes;
 			a->links[k].time_ns = sum.time_ns;
 		}
@@ -145,7 +140,7 @@ static int by_bandwidth(const void *a, const void *b)
 
 /* The links of one collective; on-chip copies are the link to itself. */
 static void add_links(const struct np_synth_run *run, const struct np_synth_item *item,
-		      struct link_record *records, size_t *n)
+                      struct link_record *records, size_t *n)
 {
 	struct np_synth_comm_task tasks[NP_SYNTH_MAX_COMM_TASKS];
 	size_t n_tasks = np_synth_comm_tasks(run, item, tasks), first = *n;
@@ -160,21 +155,12 @@ static void add_links(const struct np_synth_run *run, const struct np_synth_item
 		if (k == *n) {
 			records[(*n)++] =
 				(struct link_record){.item = item,
-<<<<<<< HEAD
 			                             .group = item->group,
 			                             .dst = dst,
 			                             .order = (uint32_t)k,
 			                             .transport = tasks[i].on_chip ? "LOCAL"
 			                                          : tasks[i].rdma  ? "RDMA"
 			                                                           : "HCCS"};
-=======
-						     .group = item->group,
-						     .dst = dst,
-						     .order = (uint32_t)k,
-						     .transport = tasks[i].on_chip ? "LOCAL"
-								  : tasks[i].rdma  ? "RDMA"
-										   : "HCCS"};
->>>>>>> w/synth
 		}
 		records[k].len_bytes += tasks[i].len_bytes;
 		records[k].time_ns += tasks[i].dur_ns;
@@ -197,7 +183,7 @@ static size_t place_index(size_t place, size_t n)
 }
 
 static void emit_group(const struct np_synth_run *run, const struct link_record *v, size_t n,
-		       void (*row)(void *ctx, const struct np_synth_matrix_row *row), void *ctx)
+                       void (*row)(void *ctx, const struct np_synth_matrix_row *row), void *ctx)
 {
 	uint32_t self = np_synth_member(&run->plan->groups[v[0].group], run->rank);
 	for (size_t place = 0; place < 6; place++) {
@@ -205,17 +191,10 @@ static void emit_group(const struct np_synth_run *run, const struct link_record 
 			for (to = from; to < n && v[to].dst == v[from].dst;)
 				to++;
 			struct np_synth_matrix_row out = {.place = places[place],
-<<<<<<< HEAD
 			                                  .group = v[0].group,
 			                                  .src = self,
 			                                  .dst = v[from].dst,
 			                                  .transport = v[from].transport};
-=======
-							  .group = v[0].group,
-							  .src = self,
-							  .dst = v[from].dst,
-							  .transport = v[from].transport};
->>>>>>> w/synth
 			size_t at = place < 5 ? place_index(place, to - from) : 0;
 			if (at == to - from)
 				continue;
@@ -234,8 +213,8 @@ static void emit_group(const struct np_synth_run *run, const struct link_record 
 }
 
 enum np_status np_synth_matrix(const struct np_synth_run *run, uint32_t step,
-			       void (*row)(void *ctx, const struct np_synth_matrix_row *row),
-			       void *ctx, struct np_err *err)
+                               void (*row)(void *ctx, const struct np_synth_matrix_row *row),
+                               void *ctx, struct np_err *err)
 {
 	size_t from, to, n = 0;
 	np_synth_step_items(run, step, &from, &to);

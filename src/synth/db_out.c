@@ -14,7 +14,7 @@ static void keep(struct np_db_out *self, int code)
 }
 
 enum np_status np_db_out_open(struct np_db_out *self, const char *dir, const char *name,
-			      struct np_err *err)
+                              struct np_err *err)
 {
 	*self = (struct np_db_out){.code = 0};
 	int n = snprintf(self->path, sizeof self->path, "%s/%s", dir, name);
@@ -22,24 +22,16 @@ enum np_status np_db_out_open(struct np_db_out *self, const char *dir, const cha
 		return np_err_set(err, NP_E_LIMIT, dir, "path is too long");
 	(void)unlink(self->path);
 	keep(self, sqlite3_open_v2(self->path, &self->db,
-<<<<<<< HEAD
 	                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
 	                           NULL));
 	np_db_out_exec(self,
 	               "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
 	               "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16384; BEGIN");
-=======
-				   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-				   NULL));
-	np_db_out_exec(self,
-		       "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
-		       "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16384; BEGIN");
->>>>>>> w/synth
 	return NP_OK;
 }
 
 enum np_status np_db_out_close(struct np_db_out *self, struct np_synth_stats *stats,
-			       struct np_err *err)
+                               struct np_err *err)
 {
 	np_db_out_exec(self, "COMMIT");
 	const char *text = sqlite3_errstr(self->code);
@@ -88,7 +80,7 @@ void np_db_out_int(struct np_db_out *self, struct sqlite3_stmt *stmt, int at, in
 {
 	if (self->code == 0)
 		keep(self, value == NP_DB_NULL ? sqlite3_bind_null(stmt, at)
-					       : sqlite3_bind_int64(stmt, at, value));
+		                               : sqlite3_bind_int64(stmt, at, value));
 }
 
 void np_db_out_real(struct np_db_out *self, struct sqlite3_stmt *stmt, int at, double value)
@@ -98,7 +90,7 @@ void np_db_out_real(struct np_db_out *self, struct sqlite3_stmt *stmt, int at, d
 }
 
 void np_db_out_text(struct np_db_out *self, struct sqlite3_stmt *stmt, int at, const char *text,
-		    size_t len)
+                    size_t len)
 {
 	if (self->code == 0)
 		keep(self, sqlite3_bind_text64(stmt, at, text, len, SQLITE_TRANSIENT, SQLITE_UTF8));
@@ -126,15 +118,10 @@ void np_db_out_done(struct np_db_out *self, struct sqlite3_stmt *stmt)
 }
 
 enum np_status np_synth_write_dbs(const struct np_synth_run *run, const char *dir,
-				  struct np_synth_stats *stats, struct np_err *err)
+                                  struct np_synth_stats *stats, struct np_err *err)
 {
 	NP_TRY(np_synth_write_profiler_db(run, dir, stats, err));
 	return np_synth_has(run, NP_SYNTH_HOST_ONLY)
-<<<<<<< HEAD
 	               ? NP_OK
 	               : np_synth_write_analysis_db(run, dir, stats, err);
-=======
-		       ? NP_OK
-		       : np_synth_write_analysis_db(run, dir, stats, err);
->>>>>>> w/synth
 }

@@ -28,10 +28,10 @@ struct np_db_table {
 
 /* A new file; one that is there is removed. Errors: E_LIMIT, E_IO. */
 enum np_status np_db_out_open(struct np_db_out *self, const char *dir, const char *name,
-			      struct np_err *err);
+                              struct np_err *err);
 /* Commit and close; counts the file. Errors: E_IO, E_NOMEM. */
 enum np_status np_db_out_close(struct np_db_out *self, struct np_synth_stats *stats,
-			       struct np_err *err);
+                               struct np_err *err);
 
 void np_db_out_exec(struct np_db_out *self, const char *sql);
 void np_db_out_table(struct np_db_out *self, const struct np_db_table *table);
@@ -43,14 +43,14 @@ void np_db_out_row(struct np_db_out *self, struct sqlite3_stmt *stmt, const int6
 void np_db_out_int(struct np_db_out *self, struct sqlite3_stmt *stmt, int at, int64_t value);
 void np_db_out_real(struct np_db_out *self, struct sqlite3_stmt *stmt, int at, double value);
 void np_db_out_text(struct np_db_out *self, struct sqlite3_stmt *stmt, int at, const char *text,
-		    size_t len);
+                    size_t len);
 void np_db_out_step(struct np_db_out *self, struct sqlite3_stmt *stmt);
 void np_db_out_done(struct np_db_out *self, struct sqlite3_stmt *stmt);
 
 /* The two files (write_db.c, write_analysis.c). */
 enum np_status np_synth_write_profiler_db(const struct np_synth_run *run, const char *dir,
-					  struct np_synth_stats *stats, struct np_err *err);
+                                          struct np_synth_stats *stats, struct np_err *err);
 enum np_status np_synth_write_analysis_db(const struct np_synth_run *run, const char *dir,
-					  struct np_synth_stats *stats, struct np_err *err);
+                                          struct np_synth_stats *stats, struct np_err *err);
 
 #endif

@@ -6,33 +6,25 @@
 
 /* Names that stand in for every fourth kernel's, by fault. */
 static const char *const formula_names[] = {"=HYPERLINK(\"http://example.invalid\",\"aclnnAdd\")",
-<<<<<<< HEAD
                                             "+aclnnMatmul_MatMulV3", "-2+3", "@SUM(A1:A9)"};
-=======
-					    "+aclnnMatmul_MatMulV3", "-2+3", "@SUM(A1:A9)"};
->>>>>>> w/synth
 static const char *const hostile_names[] = {
 	"aclnnMatmul_\"quoted\", with comma", "aclnnAdd_line\nbreak",
 	"aclnnCast_\x1b[31mred\x1b[0m",       "<script>alert(1)</script>",
 	"aclnnMul_'); DROP TABLE TASK;--",    "$(touch owned)`id`\\x"};
 static const char *const broken_names[] = {"aclnnMatmul_\xff\xfe_MatMulV3", "aclnnAdd_\xc3",
-<<<<<<< HEAD
                                            "aclnnCast_\xed\xa0\x80_Cast"};
-=======
-					   "aclnnCast_\xed\xa0\x80_Cast"};
->>>>>>> w/synth
 
 #define PICK(names, n) (names)[(n) % (sizeof(names) / sizeof *(names))]
 
 const char *np_synth_item_name(const struct np_synth_run *run, const struct np_synth_item *item,
-			       char scratch[64])
+                               char scratch[64])
 {
 	if (item->kind == NP_ITEM_COPY)
 		return "MEMCPY_ASYNC";
 	if (item->kind == NP_ITEM_COMM) {
 		uint64_t hash = run->plan->groups[item->group].hash;
 		(void)snprintf(scratch, 64, "hcom_allReduce__%03u_%u_1", (unsigned)(hash % 1000),
-			       item->index);
+		               item->index);
 		return scratch;
 	}
 	uint32_t n = item->task / 4;
@@ -95,11 +87,7 @@ static bool span(struct np_synth_run *self, enum np_synth_lane lane, np_ns start
 
 /* Computing and Communication: the intervals themselves, none touches another. */
 static bool lane_of(struct np_synth_run *self, enum np_synth_item_kind kind,
-<<<<<<< HEAD
                     enum np_synth_lane lane)
-=======
-		    enum np_synth_lane lane)
->>>>>>> w/synth
 {
 	for (size_t i = 0; i < self->order.n; i++) {
 		const struct np_synth_item *item = &self->items.v[self->order.v[i]];
@@ -112,11 +100,7 @@ static bool lane_of(struct np_synth_run *self, enum np_synth_item_kind kind,
 
 /* What of [start, end) no compute interval covers; *k is the first that may. */
 static bool uncovered(struct np_synth_run *self, np_ns start, np_ns end, size_t n_compute,
-<<<<<<< HEAD
                       size_t *k)
-=======
-		      size_t *k)
->>>>>>> w/synth
 {
 	while (*k < n_compute && self->spans.v[*k].end_ns <= start)
 		(*k)++;
@@ -160,11 +144,7 @@ static bool make_lanes(struct np_synth_run *self)
 	size_t n_comm = self->spans.n;
 	for (size_t i = n_compute; i < n_comm; i++)
 		if (!uncovered(self, self->spans.v[i].start_ns, self->spans.v[i].end_ns, n_compute,
-<<<<<<< HEAD
 		               &k))
-=======
-			       &k))
->>>>>>> w/synth
 			return false;
 	return lane_free(self);
 }
@@ -206,7 +186,7 @@ static void extend(struct extent *extent, const struct np_synth_span *span)
 
 /* Both definitions of free and stage, each as its file has it. */
 static void sum_lanes(struct np_synth_run *self, struct np_synth_step *step, size_t at[4],
-		      const size_t end[4])
+                      const size_t end[4])
 {
 	struct extent csv = {0, 0}, work = {0, 0};
 	np_ns sums[4] = {0};

@@ -15,7 +15,7 @@ const struct np_synth_fault_info *np_synth_fault_info(enum np_synth_fault_id id)
 }
 
 static enum np_status parse_argument(np_str text, const struct np_synth_fault_info *info,
-				     struct np_synth_fault *out, struct np_err *err)
+                                     struct np_synth_fault *out, struct np_err *err)
 {
 	np_str rest;
 	bool pair = strchr(info->argument, '-') != NULL;
@@ -25,18 +25,14 @@ static enum np_status parse_argument(np_str text, const struct np_synth_fault_in
 	if (!np_str_to_i64(first, &out->a) || out->a < 0 ||
 	    (pair && (!np_str_to_i64(rest, &out->b) || out->b < 0)))
 		return np_err_set(err, NP_E_USAGE, info->name, "\"%.*s\" is not %s", NP_FMT(text),
-				  pair ? "two ranks like 0-1" : "a rank");
+		                  pair ? "two ranks like 0-1" : "a rank");
 	if (pair && out->a == out->b)
 		return np_err_set(err, NP_E_USAGE, info->name, "a link needs two different ranks");
 	return NP_OK;
 }
 
 enum np_status np_synth_parse_fault(const char *text, struct np_synth_fault *out,
-<<<<<<< HEAD
                                     struct np_err *err)
-=======
-				    struct np_err *err)
->>>>>>> w/synth
 {
 	np_str all = np_str_of(text), argument = {NULL, 0};
 	np_str name = np_str_cut(all, '=', &argument);
@@ -50,11 +46,7 @@ enum np_status np_synth_parse_fault(const char *text, struct np_synth_fault *out
 			return parse_argument(argument, info, out, err);
 		if (info->argument[0] != '\0' && info->argument[0] != '[')
 			return np_err_set(err, NP_E_USAGE, info->name, "needs an argument: %s=%s",
-<<<<<<< HEAD
 			                  info->name, info->argument);
-=======
-					  info->name, info->argument);
->>>>>>> w/synth
 		return NP_OK;
 	}
 	return np_err_set(err, NP_E_USAGE, NULL, "no fault is called \"%.*s\"", NP_FMT(name));
@@ -66,9 +58,9 @@ enum np_status np_synth_parse_formats(const char *text, unsigned *out, struct np
 		const char *name;
 		unsigned bits;
 	} names[] = {{"text", NP_SYNTH_TEXT},
-		     {"db", NP_SYNTH_DB},
-		     {"msprof", NP_SYNTH_MSPROF},
-		     {"all", NP_SYNTH_TEXT | NP_SYNTH_DB | NP_SYNTH_MSPROF}};
+	             {"db", NP_SYNTH_DB},
+	             {"msprof", NP_SYNTH_MSPROF},
+	             {"all", NP_SYNTH_TEXT | NP_SYNTH_DB | NP_SYNTH_MSPROF}};
 	*out = 0;
 	np_str rest = np_str_of(text);
 	do {
@@ -89,19 +81,10 @@ enum np_status np_synth_parse_formats(const char *text, unsigned *out, struct np
 void np_synth_options_init(struct np_synth_options *self)
 {
 	*self = (struct np_synth_options){.ranks = 2,
-<<<<<<< HEAD
 	                                  .steps = 2,
 	                                  .layers = 4,
 	                                  .ops = 12,
 	                                  .formats = NP_SYNTH_TEXT,
 	                                  .level = 1,
 	                                  .seed = 1};
-=======
-					  .steps = 2,
-					  .layers = 4,
-					  .ops = 12,
-					  .formats = NP_SYNTH_TEXT,
-					  .level = 1,
-					  .seed = 1};
->>>>>>> w/synth
 }

@@ -189,7 +189,7 @@ static size_t group_of(const struct np_synth_plan *plan, uint32_t rank, uint32_t
 }
 
 static struct np_synth_meet *meet_at(const struct np_synth_plan *plan, uint32_t step,
-				     uint32_t index, uint32_t rank)
+                                     uint32_t index, uint32_t rank)
 {
 	return &plan->meets[((size_t)step * plan->per_step + index) * plan->options.ranks + rank];
 }
@@ -204,11 +204,7 @@ static void sim_comm(struct sim *sim, uint32_t index)
 	item.len_bytes = index == sim->plan->options.layers ? WORLD_BYTES : LAYER_BYTES;
 	uint32_t step = (uint32_t)sim->step;
 	item.index = index == sim->plan->options.layers ? step
-<<<<<<< HEAD
 	                                                : step * (sim->plan->per_step - 1) + index;
-=======
-							: step * (sim->plan->per_step - 1) + index;
->>>>>>> w/synth
 	np_ns ready = issue(sim, &item);
 	if (sim->dev + 900 > ready)
 		ready = sim->dev + 900;
@@ -358,11 +354,7 @@ static void resolve(struct np_synth_plan *self, uint32_t step, uint32_t index)
 			last = at > last ? at : last;
 		}
 		np_ns end = last +
-<<<<<<< HEAD
 		            np_synth_wire_ns(self, group, world ? WORLD_BYTES : LAYER_BYTES, key);
-=======
-			    np_synth_wire_ns(self, group, world ? WORLD_BYTES : LAYER_BYTES, key);
->>>>>>> w/synth
 		for (uint32_t k = 0; k < group->count; k++)
 			*meet_at(self, step, index, group->first + k * group->stride) =
 				(struct np_synth_meet){last, end};
@@ -394,11 +386,7 @@ static enum np_status lock_step(struct np_synth_plan *self, struct np_err *err)
 }
 
 enum np_status np_synth_plan_init(struct np_synth_plan *self,
-<<<<<<< HEAD
                                   const struct np_synth_options *options, struct np_err *err)
-=======
-				  const struct np_synth_options *options, struct np_err *err)
->>>>>>> w/synth
 {
 	*self = (struct np_synth_plan){.options = *options, .link_a = -1, .link_b = -1};
 	self->tp = options->tp ? options->tp : options->ranks % 2 == 0 ? 2 : 1;
@@ -441,7 +429,7 @@ static void run_on(struct sim *sim, np_ns begin)
 }
 
 enum np_status np_synth_run_fill(struct np_synth_run *self, const struct np_synth_plan *plan,
-				 uint32_t rank, np_ns shift_ns, struct np_err *err)
+                                 uint32_t rank, np_ns shift_ns, struct np_err *err)
 {
 	const struct np_synth_options *options = &plan->options;
 	self->plan = plan;
@@ -455,13 +443,8 @@ enum np_status np_synth_run_fill(struct np_synth_run *self, const struct np_synt
 	self->shift_ns = shift_ns;
 	if (self->host > 0)
 		self->shift_ns += (np_ns)(np_noise(options->seed ^ 0xc10c, self->host) %
-<<<<<<< HEAD
 		                          (2 * CLOCK_NOISE_NS)) -
 		                  CLOCK_NOISE_NS;
-=======
-					  (2 * CLOCK_NOISE_NS)) -
-				  CLOCK_NOISE_NS;
->>>>>>> w/synth
 	self->items.n = self->order.n = self->spans.n = self->mem.n = self->mem_events.n = 0;
 	self->n_kernels = self->n_comms = 0;
 	if (!self->steps)

@@ -69,19 +69,12 @@ enum {
 	NP_INNER_NS = 400,   /* the nested op starts and ends this much inside */
 	NP_ENQUEUE_NS = 600, /* length of an enqueue; it ends 700 before the op */
 	NP_DEQUEUE_LEAD_NS = 800,
-<<<<<<< HEAD
-	NP_DEQUEUE_NS = 3600,  /* the launch is 800 into the dequeue */
-	NP_LAUNCH_NS = 2200,   /* at most */
-	NP_ACL_LEAD_NS = 400,  /* the acl call is around the launch: 400 before, 300 behind */
-	NP_COPY_API_NS = 4200, /* the acl call of a copy */
-=======
 	NP_DEQUEUE_NS = 3600,     /* the launch is 800 into the dequeue */
 	NP_LAUNCH_NS = 2200,      /* at most */
 	NP_ACL_LEAD_NS = 400,     /* the acl call is around the launch: 400 before, 300 behind */
 	NP_COPY_API_NS = 4200,    /* the acl call of a copy */
 	NP_RUNTIME_LEAD_NS = 300, /* level 2: the runtime call is that much inside the launch */
 	NP_CONNS = 3,             /* connection ids of one item: launch, acl call, runtime call */
->>>>>>> w/synth
 };
 np_ns np_synth_enqueue_ns(const struct np_synth_item *item);
 /* length of the launch of a kernel or collective */
@@ -166,17 +159,13 @@ static inline bool np_synth_has(const struct np_synth_run *run, enum np_synth_fa
 
 /* `options` must be valid (np_synth_write checks them). Errors: E_NOMEM. */
 enum np_status np_synth_plan_init(struct np_synth_plan *self,
-<<<<<<< HEAD
                                   const struct np_synth_options *options, struct np_err *err);
-=======
-				  const struct np_synth_options *options, struct np_err *err);
->>>>>>> w/synth
 void np_synth_plan_release(struct np_synth_plan *self);
 
 /* Simulate one rank. `shift_ns` is for copies of a rank from another time. The
  * run is empty or was used before. Errors: E_NOMEM. */
 enum np_status np_synth_run_fill(struct np_synth_run *self, const struct np_synth_plan *plan,
-				 uint32_t rank, np_ns shift_ns, struct np_err *err);
+                                 uint32_t rank, np_ns shift_ns, struct np_err *err);
 void np_synth_run_release(struct np_synth_run *self);
 
 /* After filling: the order, the lanes, the steps' sums (derive.c). Errors: E_NOMEM. */
@@ -184,7 +173,7 @@ enum np_status np_synth_run_derive(struct np_synth_run *self, struct np_err *err
 
 /* The name on the device; collectives are printed into scratch. */
 const char *np_synth_item_name(const struct np_synth_run *run, const struct np_synth_item *item,
-			       char scratch[64]);
+                               char scratch[64]);
 
 /* ── collectives (comm.c) ── */
 
@@ -198,12 +187,12 @@ struct np_synth_link {
 /* What one member sends in a collective: its peers on the same host, then at most
  * one on another host. Returns how many, at most NP_SYNTH_MAX_LINKS. */
 size_t np_synth_links(const struct np_synth_plan *plan, const struct np_synth_group *group,
-		      uint32_t rank, uint64_t len_bytes, uint64_t key,
-		      struct np_synth_link links[NP_SYNTH_MAX_LINKS]);
+                      uint32_t rank, uint64_t len_bytes, uint64_t key,
+                      struct np_synth_link links[NP_SYNTH_MAX_LINKS]);
 
 /* How long the collective takes once all are there: of the slowest member. */
 np_ns np_synth_wire_ns(const struct np_synth_plan *plan, const struct np_synth_group *group,
-		       uint64_t len_bytes, uint64_t key);
+                       uint64_t len_bytes, uint64_t key);
 
 /* The tasks of one collective on one rank. */
 enum np_synth_comm_name {
@@ -223,7 +212,7 @@ struct np_synth_comm_task {
 };
 enum { NP_SYNTH_MAX_COMM_TASKS = 64 };
 size_t np_synth_comm_tasks(const struct np_synth_run *run, const struct np_synth_item *item,
-			   struct np_synth_comm_task tasks[NP_SYNTH_MAX_COMM_TASKS]);
+                           struct np_synth_comm_task tasks[NP_SYNTH_MAX_COMM_TASKS]);
 
 static inline uint32_t np_synth_member(const struct np_synth_group *group, uint32_t rank)
 {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 enum np_status np_out_open(struct np_out *self, const char *dir, const char *name,
-			   struct np_err *err)
+                           struct np_err *err)
 {
 	*self = (struct np_out){.fd = -1};
 	int n = snprintf(self->path, sizeof self->path, "%s/%s", dir, name);

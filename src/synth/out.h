@@ -24,7 +24,7 @@ struct np_out {
 
 /* Errors: E_LIMIT (path too long), E_NOMEM, those of open(2). */
 enum np_status np_out_open(struct np_out *self, const char *dir, const char *name,
-			   struct np_err *err);
+                           struct np_err *err);
 /* *bytes is increased by the file's size. Releases everything, also on failure. */
 enum np_status np_out_close(struct np_out *self, uint64_t *bytes, struct np_err *err);
 /* Release without caring: for error paths. A closed or zeroed one is fine. */

@@ -18,27 +18,19 @@ static const np_ns hour_ns = 3600ll * 1000000000;
 /* ── options ── */
 
 static enum np_status check_fault(const struct np_synth_options *options,
-				  const struct np_synth_fault *fault, struct np_err *err)
+                                  const struct np_synth_fault *fault, struct np_err *err)
 {
 	if ((unsigned)fault->id >= NP_SYNTH_FAULTS)
 		return np_err_set(err, NP_E_USAGE, NULL, "unknown fault");
 	const struct np_synth_fault_info *info = np_synth_fault_info(fault->id);
 	if (fault->a >= (int64_t)options->ranks || fault->b >= (int64_t)options->ranks)
 		return np_err_set(err, NP_E_RANGE, info->name, "there are %u ranks, from 0",
-<<<<<<< HEAD
 		                  options->ranks);
-=======
-				  options->ranks);
->>>>>>> w/synth
 	bool needs = info->argument[0] != '\0' && info->argument[0] != '[';
 	bool link = fault->id == NP_SYNTH_SLOW_LINK;
 	if ((needs && fault->a < 0) || (link && (fault->b < 0 || fault->a == fault->b)))
 		return np_err_set(err, NP_E_USAGE, info->name, "needs an argument: %s=%s",
-<<<<<<< HEAD
 		                  info->name, info->argument);
-=======
-				  info->name, info->argument);
->>>>>>> w/synth
 	if (fault->id == NP_SYNTH_IDLE_RANK && options->ranks < 2)
 		return np_err_set(err, NP_E_USAGE, info->name, "needs two ranks or more");
 	return NP_OK;
@@ -55,39 +47,25 @@ static enum np_status check_options(const struct np_synth_options *options, stru
 		const char *name;
 		uint32_t value, max;
 	} counts[] = {{"ranks", options->ranks, NP_SYNTH_MAX_RANKS},
-		      {"steps", options->steps, NP_SYNTH_MAX_STEPS},
-		      {"layers", options->layers, NP_SYNTH_MAX_LAYERS},
-		      {"ops", options->ops, NP_SYNTH_MAX_OPS}};
+	              {"steps", options->steps, NP_SYNTH_MAX_STEPS},
+	              {"layers", options->layers, NP_SYNTH_MAX_LAYERS},
+	              {"ops", options->ops, NP_SYNTH_MAX_OPS}};
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 		if (counts[i].value < 1 || counts[i].value > counts[i].max)
 			return np_err_set(err, NP_E_USAGE, counts[i].name, "must be 1 to %u",
-<<<<<<< HEAD
 			                  counts[i].max);
 	if (options->tp && options->ranks % options->tp)
 		return np_err_set(err, NP_E_USAGE, "tp", "must divide the number of ranks, %u",
 		                  options->ranks);
-=======
-					  counts[i].max);
-	if (options->tp && options->ranks % options->tp)
-		return np_err_set(err, NP_E_USAGE, "tp", "must divide the number of ranks, %u",
-				  options->ranks);
->>>>>>> w/synth
 	if (options->start_epoch_ns < 0 || options->start_epoch_ns > 4000000000ll * 1000000000)
 		return np_err_set(err, NP_E_USAGE, "start", "must be ns since 1970, up to 2096");
 	uint64_t per_step = (uint64_t)options->layers * (options->ops + 1) + 16;
 	if (per_step * options->steps > NP_SYNTH_MAX_KERNELS)
 		return np_err_set(err, NP_E_LIMIT, "steps", "more than %d kernels per rank",
-<<<<<<< HEAD
 		                  NP_SYNTH_MAX_KERNELS);
 	if ((uint64_t)options->steps * (options->layers + 1) * options->ranks > MAX_MEETS)
 		return np_err_set(err, NP_E_LIMIT, "ranks", "more than %d collectives in all",
 		                  MAX_MEETS);
-=======
-				  NP_SYNTH_MAX_KERNELS);
-	if ((uint64_t)options->steps * (options->layers + 1) * options->ranks > MAX_MEETS)
-		return np_err_set(err, NP_E_LIMIT, "ranks", "more than %d collectives in all",
-				  MAX_MEETS);
->>>>>>> w/synth
 	for (size_t i = 0; i < options->n_faults; i++)
 		NP_TRY(check_fault(options, &options->faults[i], err));
 	return NP_OK;
@@ -114,11 +92,7 @@ static bool made_by_synth(struct np_arena *arena, const char *dir)
 }
 
 static enum np_status empty_dir(struct np_arena *arena, const char *dir, bool force,
-<<<<<<< HEAD
                                 struct np_err *err)
-=======
-				struct np_err *err)
->>>>>>> w/synth
 {
 	struct np_dir entries;
 	NP_TRY(np_mkdirs(dir, err));
@@ -129,11 +103,7 @@ static enum np_status empty_dir(struct np_arena *arena, const char *dir, bool fo
 		return np_err_set(err, NP_E_EXISTS, dir, "the directory is not empty");
 	if (!made_by_synth(arena, dir))
 		return np_err_set(err, NP_E_EXISTS, dir,
-<<<<<<< HEAD
 		                  "the directory is not one that synth made");
-=======
-				  "the directory is not one that synth made");
->>>>>>> w/synth
 	for (size_t i = 0; i < entries.n; i++) {
 		const char *path = np_path_join(arena, dir, entries.v[i].name);
 		if (!path)
@@ -157,11 +127,7 @@ struct rank_job {
 
 /* path + "/" + name made as a directory; its path in out. */
 static enum np_status sub_dir(const char *path, const char *name, char out[NP_SYNTH_PATH],
-<<<<<<< HEAD
                               struct np_err *err)
-=======
-			      struct np_err *err)
->>>>>>> w/synth
 {
 	int n = snprintf(out, NP_SYNTH_PATH, "%s/%s", path, name);
 	if (n < 0 || n >= NP_SYNTH_PATH)
@@ -274,11 +240,7 @@ static enum np_status write_rank(struct rank_job *job, struct np_err *err)
 		prof_name(job, job->name);
 	else
 		(void)snprintf(job->name, sizeof job->name, "node%u_%u_%.17s_ascend_pt", run->host,
-<<<<<<< HEAD
 		               run->pid, job->stamp);
-=======
-			       run->pid, job->stamp);
->>>>>>> w/synth
 	NP_TRY(sub_dir(job->root, job->name, job->path, err));
 	NP_TRY(alone ? write_msprof(job, job->path, err) : write_capture(job, err));
 	if (np_synth_has(run, NP_SYNTH_RUN_FAILED) || np_synth_has(run, NP_SYNTH_UNCLOSED_STEP))
@@ -296,7 +258,7 @@ static enum np_status write_rank(struct rank_job *job, struct np_err *err)
 /* ── all ranks ── */
 
 static enum np_status write_ranks(struct rank_job *job, const struct np_synth_plan *plan,
-				  struct np_out *truth, struct np_err *err)
+                                  struct np_out *truth, struct np_err *err)
 {
 	struct np_synth_run *run = job->run;
 	for (uint32_t rank = 0; rank < plan->options.ranks; rank++) {
@@ -316,7 +278,7 @@ static enum np_status write_ranks(struct rank_job *job, const struct np_synth_pl
 }
 
 static enum np_status write_all(const char *dir, const struct np_synth_plan *plan,
-				struct np_synth_stats *stats, struct np_err *err)
+                                struct np_synth_stats *stats, struct np_err *err)
 {
 	struct np_synth_run run = {.plan = plan};
 	struct np_out truth;
@@ -340,11 +302,7 @@ static enum np_status write_all(const char *dir, const struct np_synth_plan *pla
 		(void)snprintf(final_path, sizeof final_path, "%s/truth.json", dir);
 		if (rename(truth.path, final_path) != 0)
 			status = np_err_set(err, NP_E_IO, truth.path,
-<<<<<<< HEAD
 			                    "cannot rename it to truth.json");
-=======
-					    "cannot rename it to truth.json");
->>>>>>> w/synth
 	} else {
 		(void)remove(truth.path);
 	}
@@ -352,7 +310,7 @@ static enum np_status write_all(const char *dir, const struct np_synth_plan *pla
 }
 
 enum np_status np_synth_write(const char *dir, const struct np_synth_options *options,
-			      struct np_synth_stats *stats, struct np_err *err)
+                              struct np_synth_stats *stats, struct np_err *err)
 {
 	struct np_synth_stats own = {.files = 0};
 	struct np_synth_options full = *options;

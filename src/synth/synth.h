@@ -113,7 +113,7 @@ struct np_synth_fault {
 
 /* "slow-rank=3", "slow-link=0-1", "stale". Errors: E_USAGE with what was wrong. */
 enum np_status np_synth_parse_fault(const char *text, struct np_synth_fault *out,
-				    struct np_err *err);
+                                    struct np_err *err);
 
 /* "text,db", "msprof", "all". Errors: E_USAGE. */
 enum np_status np_synth_parse_formats(const char *text, unsigned *out, struct np_err *err);
@@ -156,6 +156,6 @@ struct np_synth_stats {
  * and has no truth.json.
  */
 enum np_status np_synth_write(const char *dir, const struct np_synth_options *options,
-			      struct np_synth_stats *stats, struct np_err *err);
+                              struct np_synth_stats *stats, struct np_err *err);
 
 #endif

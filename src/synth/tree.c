@@ -10,17 +10,10 @@
 enum { MAX_DEPTH = 32 };
 
 static enum np_status walk(struct np_arena *arena, const char *path, enum np_file_kind kind,
-<<<<<<< HEAD
                            int depth,
                            enum np_status (*leave)(const char *path, const void *ctx,
                                                    struct np_err *err),
                            const void *ctx, struct np_err *err)
-=======
-			   int depth,
-			   enum np_status (*leave)(const char *path, const void *ctx,
-						   struct np_err *err),
-			   const void *ctx, struct np_err *err)
->>>>>>> w/synth
 {
 	if (depth > MAX_DEPTH)
 		return np_err_set(err, NP_E_LIMIT, path, "directories are nested too deep");
@@ -38,15 +31,9 @@ static enum np_status walk(struct np_arena *arena, const char *path, enum np_fil
 }
 
 static enum np_status walk_tree(const char *path,
-<<<<<<< HEAD
                                 enum np_status (*leave)(const char *path, const void *ctx,
                                                         struct np_err *err),
                                 const void *ctx, struct np_err *err)
-=======
-				enum np_status (*leave)(const char *path, const void *ctx,
-							struct np_err *err),
-				const void *ctx, struct np_err *err)
->>>>>>> w/synth
 {
 	struct np_file_stat st;
 	NP_TRY(np_file_stat(path, false, &st, err));

@@ -9,7 +9,7 @@ static void field(struct np_out *out, const char *key, int64_t value)
 }
 
 static void put_fault(struct np_out *out, const struct np_synth_plan *plan,
-		      const struct np_synth_fault *fault)
+                      const struct np_synth_fault *fault)
 {
 	const struct np_synth_fault_info *info = np_synth_fault_info(fault->id);
 	np_out_lit(out, "{\"fault\": \"");

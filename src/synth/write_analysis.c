@@ -20,7 +20,6 @@ static const struct np_db_table step_table_old = {
 	"communication_not_overlapped_and_exclude_receive NUMERIC, preparing NUMERIC"};
 static const struct np_db_table comm_tables[] = {
 	{"CommAnalyzerBandwidth",
-<<<<<<< HEAD
          "hccl_op_name TEXT, group_name TEXT, transport_type TEXT, transit_size NUMERIC, "
          "transit_time NUMERIC, "
          "bandwidth NUMERIC, large_packet_ratio NUMERIC, package_size NUMERIC, count NUMERIC, "
@@ -33,20 +32,6 @@ static const struct np_db_table comm_tables[] = {
                              "elapse_time NUMERIC, transit_time NUMERIC, "
                              "wait_time NUMERIC, synchronization_time NUMERIC, idle_time NUMERIC, "
                              "step TEXT, type TEXT"},
-=======
-	 "hccl_op_name TEXT, group_name TEXT, transport_type TEXT, transit_size NUMERIC, "
-	 "transit_time NUMERIC, "
-	 "bandwidth NUMERIC, large_packet_ratio NUMERIC, package_size NUMERIC, count NUMERIC, "
-	 "total_duration NUMERIC, step TEXT, type TEXT"},
-	{"CommAnalyzerMatrix",
-	 "hccl_op_name TEXT, group_name TEXT, src_rank TEXT, dst_rank TEXT, transport_type TEXT, "
-	 "transit_size NUMERIC, transit_time NUMERIC, bandwidth NUMERIC, step TEXT, type TEXT, "
-	 "op_name TEXT"},
-	{"CommAnalyzerTime", "hccl_op_name TEXT, group_name TEXT, start_timestamp NUMERIC, "
-			     "elapse_time NUMERIC, transit_time NUMERIC, "
-			     "wait_time NUMERIC, synchronization_time NUMERIC, idle_time NUMERIC, "
-			     "step TEXT, type TEXT"},
->>>>>>> w/synth
 };
 
 struct analysis {
@@ -72,14 +57,14 @@ static void put_steps(struct analysis *self)
 		if (!step->device)
 			continue;
 		const np_ns cells[] = {step->computing_ns,
-				       step->not_overlapped_ns,
-				       step->communication_ns - step->not_overlapped_ns,
-				       step->communication_ns,
-				       step->free_ns,
-				       step->stage_ns,
-				       0,
-				       step->not_overlapped_ns,
-				       step->preparing_ns};
+		                       step->not_overlapped_ns,
+		                       step->communication_ns - step->not_overlapped_ns,
+		                       step->communication_ns,
+		                       step->free_ns,
+		                       step->stage_ns,
+		                       0,
+		                       step->not_overlapped_ns,
+		                       step->preparing_ns};
 		int at = 1;
 		if (!old)
 			np_db_out_int(&self->db, stmt, at++, run->device);
@@ -96,11 +81,7 @@ static void put_time(struct analysis *self, const char *name, const struct np_sy
 {
 	sqlite3_stmt *stmt = self->time;
 	const np_ns cells[] = {info->elapse_ns, info->transit_ns, info->wait_ns, info->sync_ns,
-<<<<<<< HEAD
 	                       info->idle_ns};
-=======
-			       info->idle_ns};
->>>>>>> w/synth
 	text(self, stmt, 1, name);
 	text(self, stmt, 2, self->group);
 	np_db_out_real(&self->db, stmt, 3, (double)info->start_ns / 1000);
@@ -113,7 +94,7 @@ static void put_time(struct analysis *self, const char *name, const struct np_sy
 
 /* One row per packet size; a link without packets has one row of zeros. */
 static void put_bandwidth(struct analysis *self, const char *name, int kind,
-			  const struct np_synth_bandwidth *link)
+                          const struct np_synth_bandwidth *link)
 {
 	sqlite3_stmt *stmt = self->bandwidth;
 	for (uint32_t i = 0; i < link->n_buckets || i == 0; i++) {
@@ -124,7 +105,6 @@ static void put_bandwidth(struct analysis *self, const char *name, int kind,
 		np_db_out_real(&self->db, stmt, 4, (double)link->len_bytes / 1e6);
 		np_db_out_real(&self->db, stmt, 5, (double)link->time_ns / 1e6);
 		np_db_out_real(&self->db, stmt, 6,
-<<<<<<< HEAD
 		               (double)np_synth_gbps(link->len_bytes, link->time_ns) / 1e4);
 		np_db_out_real(&self->db, stmt, 7,
 		               link->count ? (double)link->large / link->count : 0);
@@ -133,16 +113,6 @@ static void put_bandwidth(struct analysis *self, const char *name, int kind,
 		np_db_out_int(&self->db, stmt, 9, any ? link->bucket[i].count : 0);
 		np_db_out_real(&self->db, stmt, 10,
 		               any ? (double)link->bucket[i].time_ns / 1e6 : 0);
-=======
-			       (double)np_synth_gbps(link->len_bytes, link->time_ns) / 1e4);
-		np_db_out_real(&self->db, stmt, 7,
-			       link->count ? (double)link->large / link->count : 0);
-		np_db_out_real(&self->db, stmt, 8,
-			       any ? (double)link->bucket[i].len_bytes / 1e6 : 0);
-		np_db_out_int(&self->db, stmt, 9, any ? link->bucket[i].count : 0);
-		np_db_out_real(&self->db, stmt, 10,
-			       any ? (double)link->bucket[i].time_ns / 1e6 : 0);
->>>>>>> w/synth
 		text(self, stmt, 11, self->step);
 		text(self, stmt, 12, "collective");
 		np_db_out_step(&self->db, stmt);
@@ -156,7 +126,7 @@ static void put_matrix(void *ctx, const struct np_synth_matrix_row *row)
 	char name[64], group[24], src[16], dst[16];
 	(void)snprintf(name, sizeof name, "allreduce-%s", row->place);
 	(void)snprintf(group, sizeof group, "%llu",
-		       (unsigned long long)self->run->plan->groups[row->group].hash);
+	               (unsigned long long)self->run->plan->groups[row->group].hash);
 	(void)snprintf(src, sizeof src, "%u", row->src);
 	(void)snprintf(dst, sizeof dst, "%u", row->dst);
 	const char *const keys[] = {name, group, src, dst, row->transport};
@@ -165,11 +135,7 @@ static void put_matrix(void *ctx, const struct np_synth_matrix_row *row)
 	np_db_out_real(&self->db, stmt, 6, (double)row->len_bytes / 1e6);
 	np_db_out_real(&self->db, stmt, 7, (double)row->time_ns / 1e6);
 	np_db_out_real(&self->db, stmt, 8,
-<<<<<<< HEAD
 	               (double)np_synth_gbps(row->len_bytes, row->time_ns) / 1e4);
-=======
-		       (double)np_synth_gbps(row->len_bytes, row->time_ns) / 1e4);
->>>>>>> w/synth
 	text(self, stmt, 9, self->step);
 	text(self, stmt, 10, "collective");
 	char scratch[64];
@@ -200,7 +166,7 @@ static enum np_status put_comm(struct analysis *self, struct np_err *err)
 			if (item->kind != NP_ITEM_COMM)
 				continue;
 			(void)snprintf(self->group, sizeof self->group, "%llu",
-				       (unsigned long long)run->plan->groups[item->group].hash);
+			               (unsigned long long)run->plan->groups[item->group].hash);
 			np_synth_comm_info(run, item, &info);
 			const char *name = np_synth_item_name(run, item, scratch);
 			put_time(self, name, &info);
@@ -216,7 +182,7 @@ static enum np_status put_comm(struct analysis *self, struct np_err *err)
 }
 
 enum np_status np_synth_write_analysis_db(const struct np_synth_run *run, const char *dir,
-					  struct np_synth_stats *stats, struct np_err *err)
+                                          struct np_synth_stats *stats, struct np_err *err)
 {
 	struct analysis self = {.run = run};
 	NP_TRY(np_db_out_open(&self.db, dir, "analysis.db", err));

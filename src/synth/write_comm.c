@@ -44,11 +44,7 @@ static void put_times(struct np_out *out, const struct np_synth_comm_info *info,
 	}
 	static const char *const keys[] = {"Elapse", "Transit", "Wait", "Synchronization", "Idle"};
 	const np_ns values[] = {info->elapse_ns, info->transit_ns, info->wait_ns, info->sync_ns,
-<<<<<<< HEAD
 	                        info->idle_ns};
-=======
-				info->idle_ns};
->>>>>>> w/synth
 	for (int i = 0; i < 5; i++) {
 		np_out_char(out, '"');
 		np_out_str(out, keys[i]);
@@ -74,11 +70,7 @@ static void put_bandwidth(struct np_out *out, const struct np_synth_bandwidth *l
 		put_ratio(out, np_synth_gbps(link->len_bytes, link->time_ns));
 		np_out_lit(out, ", \"Large Packet Ratio\": ");
 		put_ratio(out,
-<<<<<<< HEAD
 		          link->count ? (link->large * 10000 + link->count / 2) / link->count : 0);
-=======
-			  link->count ? (link->large * 10000 + link->count / 2) / link->count : 0);
->>>>>>> w/synth
 	}
 	np_out_lit(out, ", \"Size Distribution\": {");
 	for (uint32_t i = 0; i < link->n_buckets; i++) {
@@ -176,7 +168,7 @@ static void put_matrix_row(void *ctx, const struct np_synth_matrix_row *row)
 }
 
 static enum np_status write_matrix(const struct np_synth_run *run, const char *dir,
-				   struct np_synth_stats *stats, struct np_err *err)
+                                   struct np_synth_stats *stats, struct np_err *err)
 {
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "communication_matrix.json", err));
@@ -198,7 +190,7 @@ static enum np_status write_matrix(const struct np_synth_run *run, const char *d
 }
 
 enum np_status np_synth_write_comm(const struct np_synth_run *run, const char *dir,
-				   struct np_synth_stats *stats, struct np_err *err)
+                                   struct np_synth_stats *stats, struct np_err *err)
 {
 	if (run->level == 0 || run->n_comms == 0)
 		return NP_OK;

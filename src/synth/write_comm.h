@@ -37,7 +37,7 @@ struct np_synth_comm_info {
 	struct np_synth_bandwidth links[NP_LINK_TYPES];
 };
 void np_synth_comm_info(const struct np_synth_run *run, const struct np_synth_item *item,
-			struct np_synth_comm_info *out);
+                        struct np_synth_comm_info *out);
 /* transit, sizes and waits of b into a; packets too */
 void np_synth_comm_add(struct np_synth_comm_info *a, const struct np_synth_comm_info *b);
 
@@ -59,14 +59,14 @@ struct np_synth_matrix_row {
 /* Calls row() for every line of a step, ordered by group, place, link. Errors:
  * E_NOMEM. */
 enum np_status np_synth_matrix(const struct np_synth_run *run, uint32_t step,
-			       void (*row)(void *ctx, const struct np_synth_matrix_row *row),
-			       void *ctx, struct np_err *err);
+                               void (*row)(void *ctx, const struct np_synth_matrix_row *row),
+                               void *ctx, struct np_err *err);
 
 /* The items [*from, *to) of a step, in host order. */
 void np_synth_step_items(const struct np_synth_run *run, uint32_t step, size_t *from, size_t *to);
 
 /* communication.json and communication_matrix.json */
 enum np_status np_synth_write_comm(const struct np_synth_run *run, const char *dir,
-				   struct np_synth_stats *stats, struct np_err *err);
+                                   struct np_synth_stats *stats, struct np_err *err);
 
 #endif

@@ -47,7 +47,6 @@ static const struct np_db_table tables[] = {
 	{"STEP_TIME", "id INTEGER, startNs INTEGER, endNs INTEGER"},
 	{"STRING_IDS", "id INTEGER PRIMARY KEY,value TEXT"},
 	{"TASK",
-<<<<<<< HEAD
          "startNs INTEGER,endNs INTEGER,deviceId INTEGER,connectionId INTEGER,globalTaskId INTEGER,"
          "globalPid INTEGER,taskType INTEGER,contextId INTEGER,streamId INTEGER,taskId "
          "INTEGER,modelId INTEGER"},
@@ -58,24 +57,11 @@ static const struct np_db_table tables[] = {
          "startNs TEXT, endNs TEXT, globalTid INTEGER, connectionId INTEGER, name INTEGER, "
          "sequenceNumber INTEGER, fwdThreadId INTEGER, inputDtypes INTEGER, inputShapes INTEGER, "
          "callchainId INTEGER, type INTEGER"},
-=======
-	 "startNs INTEGER,endNs INTEGER,deviceId INTEGER,connectionId INTEGER,globalTaskId INTEGER,"
-	 "globalPid INTEGER,taskType INTEGER,contextId INTEGER,streamId INTEGER,taskId "
-	 "INTEGER,modelId INTEGER"},
-	{"CANN_API", "startNs INTEGER,endNs INTEGER,type INTEGER,globalTid INTEGER,connectionId "
-		     "INTEGER PRIMARY KEY,"
-		     "name INTEGER"},
-	{"PYTORCH_API",
-	 "startNs TEXT, endNs TEXT, globalTid INTEGER, connectionId INTEGER, name INTEGER, "
-	 "sequenceNumber INTEGER, fwdThreadId INTEGER, inputDtypes INTEGER, inputShapes INTEGER, "
-	 "callchainId INTEGER, type INTEGER"},
->>>>>>> w/synth
 	{"CONNECTION_IDS", "id INTEGER, connectionId INTEGER"},
 	{"PYTORCH_CALLCHAINS", "id INTEGER, stack INTEGER, stackDepth INTEGER"},
 	{"AICORE_FREQ", "deviceId INTEGER,timestampNs NUMERIC,freq INTEGER"},
 	{"TASK_PMU_INFO", "globalTaskId INTEGER,name INTEGER,value NUMERIC"},
 	{"NPU_MODULE_MEM",
-<<<<<<< HEAD
          "moduleId INTEGER,timestampNs INTEGER,totalReserved NUMERIC,deviceId INTEGER"},
 	{"MEMORY_RECORD",
          "component INTEGER, timestamp INTEGER, totalAllocated INTEGER, totalReserved INTEGER, "
@@ -86,18 +72,6 @@ static const struct np_db_table tables[] = {
                       "allocationTotalActive INTEGER, releaseTotalAllocated INTEGER, "
                       "releaseTotalReserved INTEGER, "
                       "releaseTotalActive INTEGER, streamPtr INTEGER, deviceId INTEGER"},
-=======
-	 "moduleId INTEGER,timestampNs INTEGER,totalReserved NUMERIC,deviceId INTEGER"},
-	{"MEMORY_RECORD",
-	 "component INTEGER, timestamp INTEGER, totalAllocated INTEGER, totalReserved INTEGER, "
-	 "totalActive INTEGER, streamPtr INTEGER, deviceId INTEGER"},
-	{"OP_MEMORY", "name INTEGER, size INTEGER, allocationTime INTEGER, releaseTime INTEGER, "
-		      "activeReleaseTime INTEGER, duration INTEGER, activeDuration INTEGER, "
-		      "allocationTotalAllocated INTEGER, allocationTotalReserved INTEGER, "
-		      "allocationTotalActive INTEGER, releaseTotalAllocated INTEGER, "
-		      "releaseTotalReserved INTEGER, "
-		      "releaseTotalActive INTEGER, streamPtr INTEGER, deviceId INTEGER"},
->>>>>>> w/synth
 };
 
 #define COMPUTE_TAIL                                                                              \
@@ -116,17 +90,10 @@ static const struct np_db_table tables[] = {
 /* what changed since 2024 */
 static const struct np_db_table compute_tables[] = {
 	{"COMPUTE_TASK_INFO",
-<<<<<<< HEAD
          "name INTEGER,globalTaskId INTEGER PRIMARY KEY,blockNum INTEGER,"
          "mixBlockNum INTEGER," COMPUTE_TAIL ",opState INTEGER,hf32Eligible INTEGER"},
 	{"COMPUTE_TASK_INFO", "name INTEGER,globalTaskId INTEGER PRIMARY KEY,blockDim INTEGER,"
                               "mixBlockDim INTEGER," COMPUTE_TAIL},
-=======
-	 "name INTEGER,globalTaskId INTEGER PRIMARY KEY,blockNum INTEGER,"
-	 "mixBlockNum INTEGER," COMPUTE_TAIL ",opState INTEGER,hf32Eligible INTEGER"},
-	{"COMPUTE_TASK_INFO", "name INTEGER,globalTaskId INTEGER PRIMARY KEY,blockDim INTEGER,"
-			      "mixBlockDim INTEGER," COMPUTE_TAIL},
->>>>>>> w/synth
 };
 static const struct np_db_table comm_op_tables[] = {
 	{"COMMUNICATION_OP", COMM_OP ",deviceId INTEGER,rankSize INTEGER"},
@@ -142,23 +109,15 @@ struct enum_row {
 	const char *name;
 };
 static const struct enum_row api_types[] = {{5000, "runtime"}, {5500, "communication"},
-<<<<<<< HEAD
                                             {10000, "node"},   {15000, "model"},
                                             {20000, "acl"},    {50001, "op"},
                                             {50002, "queue"},  {50003, "trace"},
                                             {50004, "mstx"},   {0, NULL}};
-=======
-					    {10000, "node"},   {15000, "model"},
-					    {20000, "acl"},    {50001, "op"},
-					    {50002, "queue"},  {50003, "trace"},
-					    {50004, "mstx"},   {0, NULL}};
->>>>>>> w/synth
 static const struct enum_row data_types[] = {
 	{0, "INT8"},  {1, "INT16"},  {2, "INT32"},  {3, "FP16"},    {4, "FP32"},
 	{5, "INT64"}, {6, "UINT64"}, {11, "BFP16"}, {65534, "N/A"}, {65535, "INVALID_TYPE"},
 	{0, NULL}};
 static const struct enum_row link_types[] = {{0, "ON_CHIP"},
-<<<<<<< HEAD
                                              {1, "HCCS"},
                                              {2, "PCIE"},
                                              {3, "ROCE"},
@@ -182,43 +141,12 @@ static const struct enum_row rdma_types[] = {{0, "RDMA_SEND_NOTIFY"},
                                              {0, NULL}};
 static const struct enum_row mstx_types[] = {
 	{0, "marker"}, {1, "push/pop"}, {2, "start/end"}, {3, "marker_ex"}, {0, NULL}};
-static const struct enum_row modules[] = {
-	{0, "SLOG"}, {3, "HCCL"}, {7, "RUNTIME"}, {33, "APP"}, {0, NULL}};
-=======
-					     {1, "HCCS"},
-					     {2, "PCIE"},
-					     {3, "ROCE"},
-					     {4, "SIO"},
-					     {5, "HCCS_SW"},
-					     {6, "STANDARD_ROCE"},
-					     {7, "RESERVED"},
-					     {65534, "N/A"},
-					     {65535, "INVALID_TYPE"},
-					     {0, NULL}};
-static const struct enum_row transport_types[] = {
-	{0, "SDMA"}, {1, "RDMA"}, {2, "LOCAL"}, {65534, "N/A"}, {65535, "INVALID_TYPE"}, {0, NULL}};
-static const struct enum_row rdma_types[] = {{0, "RDMA_SEND_NOTIFY"},
-					     {1, "RDMA_SEND_PAYLOAD"},
-					     {2, "RDMA_PAYLOAD_PREPARE"},
-					     {3, "RDMA_PAYLOAD_CHECK"},
-					     {4, "RDMA_PAYLOAD_ACK"},
-					     {5, "RDMA_SEND_OP"},
-					     {65534, "N/A"},
-					     {65535, "INVALID_TYPE"},
-					     {0, NULL}};
-static const struct enum_row mstx_types[] = {
-	{0, "marker"}, {1, "push/pop"}, {2, "start/end"}, {3, "marker_ex"}, {0, NULL}};
->>>>>>> w/synth
 static const struct {
 	const char *name;
 	const struct enum_row *rows;
 } enums[] = {
 	{"ENUM_API_TYPE", api_types},
-<<<<<<< HEAD
-	{"ENUM_MODULE", modules},
-=======
 
->>>>>>> w/synth
 	{"ENUM_HCCL_DATA_TYPE", data_types},
 	{"ENUM_HCCL_LINK_TYPE", link_types},
 	{"ENUM_HCCL_TRANSPORT_TYPE", transport_types},
@@ -277,22 +205,14 @@ static void put_info(struct dbw *w)
 	const struct np_synth_run *run = w->run;
 	char uid[32], host[32];
 	put_once(w, "SESSION_TIME_INFO", (int64_t[]){run->session_start_ns, run->session_end_ns},
-<<<<<<< HEAD
 	         2);
-=======
-		 2);
->>>>>>> w/synth
 	put_pair(w, "NPU_INFO", "0", "Ascend910B", 10);
 	(void)snprintf(uid, sizeof uid, "%llu", 3538958389648580163ull + run->host);
 	(void)snprintf(host, sizeof host, "node%u", run->host);
 	put_pair(w, "HOST_INFO", uid, host, strlen(host));
 	bool unknown = np_synth_has(run, NP_SYNTH_RANK_UNKNOWN);
 	put_once(w, "RANK_DEVICE_MAP", (int64_t[]){unknown ? -1 : (int64_t)run->rank, run->device},
-<<<<<<< HEAD
 	         2);
-=======
-		 2);
->>>>>>> w/synth
 	put_pair(w, "META_DATA", "SCHEMA_VERSION", w->old ? "1.0.0" : "1.1.2", 5);
 	put_pair(w, "META_DATA", "ENV_VARIABLES", np_synth_env_json, strlen(np_synth_env_json));
 	struct np_buf groups = {.ptr = NULL};
@@ -305,25 +225,15 @@ static void put_info(struct dbw *w)
 	for (uint32_t s = 0; s < run->plan->options.steps; s++) {
 		const struct np_synth_step *step = &run->steps[s];
 		put_once(w, "STEP_TIME",
-<<<<<<< HEAD
 		         (int64_t[]){step->id, step->host_start_ns, step->host_end_ns}, 3);
-=======
-			 (int64_t[]){step->id, step->host_start_ns, step->host_end_ns}, 3);
->>>>>>> w/synth
 	}
 	if (np_synth_has(run, NP_SYNTH_HOST_ONLY))
 		return;
 	for (int i = 0; i < 2; i++)
 		put_once(w, "AICORE_FREQ",
-<<<<<<< HEAD
 		         (int64_t[]){run->device, i ? run->session_end_ns : run->session_start_ns,
 		                     1800},
 		         3);
-=======
-			 (int64_t[]){run->device, i ? run->session_end_ns : run->session_start_ns,
-				     1800},
-			 3);
->>>>>>> w/synth
 }
 
 /* ── one item ── */
@@ -363,22 +273,14 @@ static void put_pmu(struct dbw *w, const struct np_synth_item *item, int64_t tas
 				np_db_out_real(&w->db, w->pmu, 3, (double)pmu[i] / 1000);
 			else
 				np_db_out_int(&w->db, w->pmu, 3,
-<<<<<<< HEAD
 				              names[i].ratio ? total * pmu[i] / 1000 : pmu[i]);
-=======
-					      names[i].ratio ? total * pmu[i] / 1000 : pmu[i]);
->>>>>>> w/synth
 			np_db_out_step(&w->db, w->pmu);
 		}
 	}
 }
 
 static void put_task(struct dbw *w, const struct np_synth_item *item, const char *type,
-<<<<<<< HEAD
                      int64_t context)
-=======
-		     int64_t context)
->>>>>>> w/synth
 {
 	ROW(w, w->task, item->start_ns, item->start_ns + np_synth_written_dur(item), w->run->device,
 	    item->conn, w->next_task, w->run->pid, str(w, CANN, type), context, 2, item->task,
@@ -392,20 +294,20 @@ static void put_kernel(struct dbw *w, const struct np_synth_item *item)
 	int64_t task = w->next_task;
 	put_task(w, item, np_synth_task_type(op->core), op->core == NP_CORE_MIX ? 0 : NONE32);
 	const int64_t row[] = {str(w, CANN, np_synth_item_name(w->run, item, scratch)),
-			       task,
-			       op->blocks,
-			       op->mix_blocks,
-			       str(w, CANN, np_synth_core_name(op->core)),
-			       str(w, CANN, op->type),
-			       str(w, CANN, op->in_formats),
-			       str(w, CANN, op->in_types),
-			       str(w, CANN, op->in_shapes),
-			       str(w, CANN, op->out_formats),
-			       str(w, CANN, op->out_types),
-			       str(w, CANN, op->out_shapes),
-			       str(w, CANN, "N/A"),
-			       str(w, CANN, "dynamic"),
-			       str(w, CANN, op->hf32 ? "YES" : "NO")};
+	                       task,
+	                       op->blocks,
+	                       op->mix_blocks,
+	                       str(w, CANN, np_synth_core_name(op->core)),
+	                       str(w, CANN, op->type),
+	                       str(w, CANN, op->in_formats),
+	                       str(w, CANN, op->in_types),
+	                       str(w, CANN, op->in_shapes),
+	                       str(w, CANN, op->out_formats),
+	                       str(w, CANN, op->out_types),
+	                       str(w, CANN, op->out_shapes),
+	                       str(w, CANN, "N/A"),
+	                       str(w, CANN, "dynamic"),
+	                       str(w, CANN, op->hf32 ? "YES" : "NO")};
 	np_db_out_row(&w->db, w->compute, row, w->old ? 13 : 15);
 	if (w->run->level > 0 && op->core != NP_CORE_AICPU &&
 	    !np_synth_has(w->run, NP_SYNTH_NA_METRICS))
@@ -414,21 +316,12 @@ static void put_kernel(struct dbw *w, const struct np_synth_item *item)
 }
 
 static void put_comm_task(struct dbw *w, const struct np_synth_item *item, int64_t op,
-<<<<<<< HEAD
                           int64_t group, const struct np_synth_comm_task *task, int64_t context)
 {
 	static const char *const names[] = {"Notify_Record", "Notify_Wait", "Memcpy",
 	                                    "Reduce_Inline", "RDMASend"};
 	static const char *const types[] = {"Write Value", "Notify Wait", "SDMA", "SDMA",
 	                                    "Write Value"};
-=======
-			  int64_t group, const struct np_synth_comm_task *task, int64_t context)
-{
-	static const char *const names[] = {"Notify_Record", "Notify_Wait", "Memcpy",
-					    "Reduce_Inline", "RDMASend"};
-	static const char *const types[] = {"Write Value", "Notify Wait", "SDMA", "SDMA",
-					    "Write Value"};
->>>>>>> w/synth
 	const struct np_synth_group *members = &w->run->plan->groups[item->group];
 	bool notify = task->name == NP_COMM_NOTIFY_WAIT || task->name == NP_COMM_NOTIFY_RECORD;
 	char scratch[64];
@@ -437,7 +330,6 @@ static void put_comm_task(struct dbw *w, const struct np_synth_item *item, int64
 	    NONE32);
 	int sync = task->name == NP_COMM_REDUCE && task->on_chip;
 	const int64_t row[] = {str(w, CANN, np_synth_item_name(w->run, item, scratch)),
-<<<<<<< HEAD
 	                       w->next_task++,
 	                       str(w, CANN, names[task->name]),
 	                       task->plane,
@@ -459,29 +351,6 @@ static void put_comm_task(struct dbw *w, const struct np_synth_item *item, int64
 	                                        : 1,
 	                       op,
 	                       task->plane == 0};
-=======
-			       w->next_task++,
-			       str(w, CANN, names[task->name]),
-			       task->plane,
-			       group,
-			       notify ? ((int64_t)task->dst << 32) + 84 + task->plane : INT64_MAX,
-			       !task->rdma     ? 65535
-			       : task->payload ? 1
-					       : 0,
-			       np_synth_member(members, w->run->rank),
-			       sync ? NONE32 : task->dst,
-			       task->rdma                          ? 1
-			       : task->name == NP_COMM_NOTIFY_WAIT ? 2
-								   : 0,
-			       (int64_t)task->len_bytes,
-			       task->name == NP_COMM_REDUCE ? 4 : 65535,
-			       task->on_chip    ? 0
-			       : !task->payload ? 65535
-			       : task->rdma     ? 3
-						: 1,
-			       op,
-			       task->plane == 0};
->>>>>>> w/synth
 	for (int i = 0; i < (w->old ? 14 : 15); i++)
 		np_db_out_int(&w->db, w->comm_task, i + 1, row[i]);
 	if (!w->old)
@@ -500,19 +369,19 @@ static void put_comm(struct dbw *w, const struct np_synth_item *item)
 	(void)snprintf(hash, sizeof hash, "%llu", (unsigned long long)members->hash);
 	int64_t group = str(w, CANN, hash), op = w->next_op++;
 	const int64_t row[] = {str(w, CANN, np_synth_item_name(w->run, item, scratch)),
-			       item->start_ns,
-			       item->start_ns + item->dur_ns,
-			       item->conn,
-			       group,
-			       op,
-			       0,
-			       0,
-			       4,
-			       str(w, CANN, "MESH-RING"),
-			       (int64_t)item->len_bytes / 4,
-			       str(w, CANN, "hcom_allReduce_"),
-			       w->run->device,
-			       members->count};
+	                       item->start_ns,
+	                       item->start_ns + item->dur_ns,
+	                       item->conn,
+	                       group,
+	                       op,
+	                       0,
+	                       0,
+	                       4,
+	                       str(w, CANN, "MESH-RING"),
+	                       (int64_t)item->len_bytes / 4,
+	                       str(w, CANN, "hcom_allReduce_"),
+	                       w->run->device,
+	                       members->count};
 	np_db_out_row(&w->db, w->comm_op, row, w->old ? 12 : 14);
 	size_t n = np_synth_comm_tasks(w->run, item, tasks);
 	for (size_t i = 0; i < n; i++)
@@ -535,12 +404,6 @@ static void put_api(struct dbw *w, const struct np_synth_item *item)
 	}
 	ROW(w, w->cann, item->launch_ns, item->launch_ns + np_synth_launch_len(item), 10000, deq,
 	    item->conn, str(w, CANN, "launch"));
-<<<<<<< HEAD
-	if (item->kind == NP_ITEM_KERNEL)
-		ROW(w, w->cann, item->launch_ns - NP_ACL_LEAD_NS,
-		    item->launch_ns - NP_ACL_LEAD_NS + np_synth_acl_len(item), 20000, deq,
-		    item->conn + 1, str(w, CANN, np_synth_ops[item->op].acl));
-=======
 	if (item->kind != NP_ITEM_KERNEL)
 		return;
 	np_ns acl = item->launch_ns - NP_ACL_LEAD_NS,
@@ -550,12 +413,11 @@ static void put_api(struct dbw *w, const struct np_synth_item *item)
 	if (run->level > 1)
 		ROW(w, w->cann, runtime, runtime + np_synth_runtime_len(item), 5000, deq,
 		    item->conn + 2, str(w, CANN, NP_RUNTIME_CALL));
->>>>>>> w/synth
 }
 
 /* A framework row; `conn` NP_DB_NULL: none, else CONNECTION_IDS gets it. */
 static void put_torch(struct dbw *w, np_ns start, np_ns dur, uint32_t tid, const char *prefix,
-		      const char *name, int64_t conn, int64_t type)
+                      const char *name, int64_t conn, int64_t type)
 {
 	char text[128];
 	int64_t id = NP_DB_NULL, op = type == 50001 ? 0 : NP_DB_NULL;
@@ -575,7 +437,6 @@ static void put_framework(struct dbw *w, const struct np_synth_item *item)
 	int64_t corr = copy ? NP_DB_NULL : (int64_t)item->corr + CORR_OFFSET;
 	const char *inner = np_synth_inner_op(item);
 	put_torch(w, item->host_ns, item->host_dur_ns, run->pid, "", np_synth_outer_op(item), corr,
-<<<<<<< HEAD
 	          50001);
 	put_torch(w, item->host_ns + NP_INNER_NS, item->host_dur_ns - 2 * NP_INNER_NS, run->pid, "",
 	          inner, item->conn, 50001);
@@ -585,17 +446,6 @@ static void put_framework(struct dbw *w, const struct np_synth_item *item)
 	          50002);
 	put_torch(w, item->launch_ns - NP_DEQUEUE_LEAD_NS, NP_DEQUEUE_NS, run->deq_tid, "Dequeue@",
 	          inner, corr, 50002);
-=======
-		  50001);
-	put_torch(w, item->host_ns + NP_INNER_NS, item->host_dur_ns - 2 * NP_INNER_NS, run->pid, "",
-		  inner, item->conn, 50001);
-	if (copy)
-		return;
-	put_torch(w, np_synth_enqueue_ns(item), NP_ENQUEUE_NS, run->pid, "Enqueue@", inner, corr,
-		  50002);
-	put_torch(w, item->launch_ns - NP_DEQUEUE_LEAD_NS, NP_DEQUEUE_NS, run->deq_tid, "Dequeue@",
-		  inner, corr, 50002);
->>>>>>> w/synth
 }
 
 static void put_items(struct dbw *w)
@@ -607,7 +457,7 @@ static void put_items(struct dbw *w)
 		const struct np_synth_step *step = &run->steps[s];
 		(void)snprintf(name, sizeof name, "%u", step->id);
 		put_torch(w, step->host_start_ns, step->host_end_ns - step->host_start_ns, run->pid,
-			  "ProfilerStep#", name, NP_DB_NULL, 50001);
+		          "ProfilerStep#", name, NP_DB_NULL, 50001);
 	}
 	for (size_t i = 0; i < run->items.n && !w->nomem; i++) {
 		const struct np_synth_item *item = &run->items.v[i];
@@ -710,17 +560,13 @@ static void make_tables(struct dbw *w)
 static void finalize(struct dbw *w)
 {
 	sqlite3_stmt *const all[] = {w->task,      w->compute, w->pmu,   w->comm_op,
-<<<<<<< HEAD
 	                             w->comm_task, w->cann,    w->torch, w->conn};
-=======
-				     w->comm_task, w->cann,    w->torch, w->conn};
->>>>>>> w/synth
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		np_db_out_done(&w->db, all[i]);
 }
 
 enum np_status np_synth_write_profiler_db(const struct np_synth_run *run, const char *dir,
-					  struct np_synth_stats *stats, struct np_err *err)
+                                          struct np_synth_stats *stats, struct np_err *err)
 {
 	char name[64] = "ascend_pytorch_profiler.db";
 	if (!np_synth_has(run, NP_SYNTH_RANK_UNKNOWN))
@@ -744,7 +590,7 @@ enum np_status np_synth_write_profiler_db(const struct np_synth_run *run, const 
 		np_db_out_exec(&w.db, "CREATE INDEX TaskIndex ON TASK (startNs,globalTaskId)");
 		if (run->n_comms > 0)
 			np_db_out_exec(&w.db, "CREATE INDEX CommunicationTaskIndex ON "
-					      "COMMUNICATION_TASK_INFO (globalTaskId)");
+			                      "COMMUNICATION_TASK_INFO (globalTaskId)");
 	}
 	for (int s = 0; s < SPACES; s++)
 		np_intern_release(&w.strings[s]);

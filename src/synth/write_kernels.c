@@ -148,7 +148,7 @@ static void put_shape(struct np_out *out, const struct row *row, int arg)
 		return;
 	}
 	const char *const cells[] = {row->op->in_shapes,  row->op->in_types,  row->op->in_formats,
-				     row->op->out_shapes, row->op->out_types, row->op->out_formats};
+	                             row->op->out_shapes, row->op->out_types, row->op->out_formats};
 	np_out_csv(out, cells[arg]);
 }
 
@@ -211,11 +211,7 @@ static void put_cube(struct np_out *out, const struct row *row, int arg)
 		put_na(out);
 	else
 		np_out_fixed(out, row->pmu[NP_PMU_AIC_CYCLES] * 500000 / (row->item->dur_ns * 180),
-<<<<<<< HEAD
 		             3);
-=======
-			     3);
->>>>>>> w/synth
 }
 
 #define C(name, old, summary, layouts, put, arg)      \
@@ -294,7 +290,7 @@ static int64_t share(uint32_t permille, uint64_t noise)
 }
 
 void np_synth_pmu(const struct np_synth_run *run, const struct np_synth_item *item,
-		  int64_t pmu[NP_PMU_VALUES])
+                  int64_t pmu[NP_PMU_VALUES])
 {
 	for (int i = 0; i < NP_PMU_VALUES; i++)
 		pmu[i] = 0;
@@ -346,11 +342,7 @@ static void put_header(struct np_out *out, enum layout layout)
 
 /* `cut` cells are left out at the end (a negative number: that many too much). */
 static void put_row(struct np_out *out, const struct row *row, const uint8_t *used, int n_used,
-<<<<<<< HEAD
                     int cut)
-=======
-		    int cut)
->>>>>>> w/synth
 {
 	for (int i = 0; i < n_used - (cut > 0 ? cut : 0); i++) {
 		if (i)
@@ -364,7 +356,7 @@ static void put_row(struct np_out *out, const struct row *row, const uint8_t *us
 
 /* Rows [from, to) of the order. */
 static void put_rows(struct np_out *out, const struct np_synth_run *run, enum layout layout,
-		     size_t from, size_t to)
+                     size_t from, size_t to)
 {
 	uint8_t used[COLUMNS];
 	int n_used = 0;
@@ -392,18 +384,12 @@ static void put_rows(struct np_out *out, const struct np_synth_run *run, enum la
 }
 
 enum np_status np_synth_write_kernels(const struct np_synth_run *run, const char *dir,
-				      struct np_synth_stats *stats, struct np_err *err)
+                                      struct np_synth_stats *stats, struct np_err *err)
 {
 	enum layout layout = run->level == 0                           ? LEVEL0
-<<<<<<< HEAD
 	                     : np_synth_has(run, NP_SYNTH_ASCEND_910A) ? A910
 	                     : np_synth_has(run, NP_SYNTH_OLD_HEADER)  ? OLD
 	                                                               : NOW;
-=======
-			     : np_synth_has(run, NP_SYNTH_ASCEND_910A) ? A910
-			     : np_synth_has(run, NP_SYNTH_OLD_HEADER)  ? OLD
-								       : NOW;
->>>>>>> w/synth
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "kernel_details.csv", err));
 	put_header(&out, layout);
@@ -413,8 +399,8 @@ enum np_status np_synth_write_kernels(const struct np_synth_run *run, const char
 }
 
 enum np_status np_synth_write_op_summary(const struct np_synth_run *run, const char *dir,
-					 const char *stamp, struct np_synth_stats *stats,
-					 struct np_err *err)
+                                         const char *stamp, struct np_synth_stats *stats,
+                                         struct np_err *err)
 {
 	enum layout layout = run->level == 0 ? SUMMARY0 : SUMMARY;
 	size_t slices = np_synth_has(run, NP_SYNTH_SLICES) ? 3 : 1, n = run->order.n;

@@ -34,15 +34,9 @@ void np_synth_groups_json(struct np_buf *out, const struct np_synth_run *run)
 		    at / group->stride >= group->count)
 			continue;
 		np_buf_printf(out,
-<<<<<<< HEAD
 		              "%s\"group_name_%u\": {\"group_name\": \"%s\", \"group_rank\": %u, "
 		              "\"global_ranks\": [",
 		              any ? ", " : "", group->number, group->label, at / group->stride);
-=======
-			      "%s\"group_name_%u\": {\"group_name\": \"%s\", \"group_rank\": %u, "
-			      "\"global_ranks\": [",
-			      any ? ", " : "", group->number, group->label, at / group->stride);
->>>>>>> w/synth
 		for (uint32_t k = 0; k < group->count; k++)
 			np_buf_printf(out, k ? ", %u" : "%u", group->first + k * group->stride);
 		np_buf_add_cstr(out, "]}");
@@ -82,7 +76,6 @@ static void config_json(struct np_buf *out, const struct np_synth_run *run, unsi
 		"            \"with_modules\": false\n        },\n",
 		active, run->plan->first_step - 2);
 	np_buf_printf(out,
-<<<<<<< HEAD
 	              "        \"experimental_config\": {\n            \"_profiler_level\": "
 	              "\"Level%d\",\n"
 	              "            \"_aic_metrics\": \"%s\",\n            \"_l2_cache\": false,\n"
@@ -95,20 +88,6 @@ static void config_json(struct np_buf *out, const struct np_synth_run *run, unsi
 	np_buf_printf(out, "            \"_export_type\": [\n%s%s%s            ],\n",
 	              text ? "                \"text\"" : "", text ? db ? ",\n" : "\n" : "",
 	              db ? "                \"db\"\n" : "");
-=======
-		      "        \"experimental_config\": {\n            \"_profiler_level\": "
-		      "\"Level%d\",\n"
-		      "            \"_aic_metrics\": \"%s\",\n            \"_l2_cache\": false,\n"
-		      "            \"_msprof_tx\": false,\n            \"_mstx\": false,\n"
-		      "            \"_data_simplification\": %s,\n            \"record_op_args\": "
-		      "false,\n",
-		      run->level, run->level ? "ACL_AICORE_PIPE_UTILIZATION" : "ACL_AICORE_NONE",
-		      boolean(!(formats & NP_SYNTH_MSPROF)));
-	bool text = formats & (NP_SYNTH_TEXT | NP_SYNTH_MSPROF), db = formats & NP_SYNTH_DB;
-	np_buf_printf(out, "            \"_export_type\": [\n%s%s%s            ],\n",
-		      text ? "                \"text\"" : "", text ? db ? ",\n" : "\n" : "",
-		      db ? "                \"db\"\n" : "");
->>>>>>> w/synth
 	np_buf_add_cstr(
 		out,
 		"            \"_host_sys\": [],\n            \"_op_attr\": false,\n"
@@ -134,11 +113,7 @@ static void clocks_json(struct np_buf *out, const struct np_synth_run *run)
 		(long long)(run->session_end_ns - up));
 	if (!np_synth_has(run, NP_SYNTH_OLD_HEADER) && !np_synth_has(run, NP_SYNTH_ASCEND_910A))
 		np_buf_add_cstr(out, ",\n    \"torch_npu_version\": \"2.7.1\",\n    "
-<<<<<<< HEAD
 		                     "\"cann_version\": \"8.3.RC1\"");
-=======
-				     "\"cann_version\": \"8.3.RC1\"");
->>>>>>> w/synth
 	if (!np_synth_has(run, NP_SYNTH_RANK_UNKNOWN))
 		np_buf_printf(out, ",\n    \"rank_id\": \"%u\"", run->rank);
 	np_buf_add_cstr(out, "\n}");
@@ -146,7 +121,7 @@ static void clocks_json(struct np_buf *out, const struct np_synth_run *run)
 
 /* A whole file from a buffer, which is released. */
 static enum np_status write_buf(struct np_buf *text, const char *dir, const char *name,
-				struct np_synth_stats *stats, struct np_err *err)
+                                struct np_synth_stats *stats, struct np_err *err)
 {
 	struct np_out out;
 	enum np_status status =
@@ -163,21 +138,12 @@ static void metadata_json(struct np_buf *out, const struct np_synth_run *run)
 {
 	const struct np_synth_plan *plan = run->plan;
 	np_buf_printf(out,
-<<<<<<< HEAD
 	              "{\"distributed_args\": {\"tensor_model_parallel_size\": %u, "
 	              "\"pipeline_model_parallel_size\": 1, \"data_parallel_size\": %u, "
 	              "\"context_parallel_size\": 1, \"expert_model_parallel_size\": 1, "
 	              "\"sequence_parallel\": false, \"rank\": %u, \"world_size\": %u}, "
 	              "\"ENV_VARIABLES\": ",
 	              plan->tp, plan->dp, run->rank, plan->options.ranks);
-=======
-		      "{\"distributed_args\": {\"tensor_model_parallel_size\": %u, "
-		      "\"pipeline_model_parallel_size\": 1, \"data_parallel_size\": %u, "
-		      "\"context_parallel_size\": 1, \"expert_model_parallel_size\": 1, "
-		      "\"sequence_parallel\": false, \"rank\": %u, \"world_size\": %u}, "
-		      "\"ENV_VARIABLES\": ",
-		      plan->tp, plan->dp, run->rank, plan->options.ranks);
->>>>>>> w/synth
 	np_buf_add_cstr(out, np_synth_env_json);
 	np_buf_add_cstr(out, ", \"parallel_group_info\": ");
 	np_synth_groups_json(out, run);
@@ -185,13 +151,8 @@ static void metadata_json(struct np_buf *out, const struct np_synth_run *run)
 }
 
 enum np_status np_synth_write_meta(const struct np_synth_run *run, const char *dir,
-<<<<<<< HEAD
                                    unsigned formats, struct np_synth_stats *stats,
                                    struct np_err *err)
-=======
-				   unsigned formats, struct np_synth_stats *stats,
-				   struct np_err *err)
->>>>>>> w/synth
 {
 	char name[64] = "profiler_info.json";
 	struct np_buf text = {.ptr = NULL};
@@ -206,35 +167,26 @@ enum np_status np_synth_write_meta(const struct np_synth_run *run, const char *d
 }
 
 enum np_status np_synth_write_log(const struct np_synth_run *run, const char *dir,
-				  struct np_synth_stats *stats, struct np_err *err)
+                                  struct np_synth_stats *stats, struct np_err *err)
 {
 	char stamp[32], name[96];
 	np_synth_stamp(stamp, run->session_end_ns);
 	bool failed = np_synth_has(run, NP_SYNTH_RUN_FAILED);
 	struct np_buf text = {.ptr = NULL};
 	static const char *const parsers[] = {"TorchOpParser", "CANNExportParser",
-<<<<<<< HEAD
 	                                      "KernelViewParser"};
 	for (int i = 0; i < 3; i++)
 		np_buf_printf(&text, "[2025-06-01-08:00:0%d.%03d] [%s] [AscendProfiler_%s:%d] %s\n",
 		              i, i * 31, failed && i == 2 ? "ERROR" : "INFO", parsers[i], 40 + i,
 		              failed && i == 2 ? "Failed to generate kernel_details.csv."
 		                               : "finished.");
-=======
-					      "KernelViewParser"};
-	for (int i = 0; i < 3; i++)
-		np_buf_printf(&text, "[2025-06-01-08:00:0%d.%03d] [%s] [AscendProfiler_%s:%d] %s\n",
-			      i, i * 31, failed && i == 2 ? "ERROR" : "INFO", parsers[i], 40 + i,
-			      failed && i == 2 ? "Failed to generate kernel_details.csv."
-					       : "finished.");
->>>>>>> w/synth
 	(void)snprintf(name, sizeof name, "profiler_%s_%u_KernelViewParser.log", stamp, run->pid);
 	return write_buf(&text, dir, name, stats, err);
 }
 
 /* What the training job's stdout would hold, colours and all. */
 enum np_status np_synth_write_run_log(const struct np_synth_run *run, const char *root,
-				      struct np_synth_stats *stats, struct np_err *err)
+                                      struct np_synth_stats *stats, struct np_err *err)
 {
 	char name[64], date[32];
 	(void)np_ns_format_date(date, sizeof date, run->session_end_ns);
@@ -242,7 +194,6 @@ enum np_status np_synth_write_run_log(const struct np_synth_run *run, const char
 	struct np_buf text = {.ptr = NULL};
 	const char *warn = "\x1b[33m[WARNING]\x1b[0m", *error = "\x1b[31m[ERROR]\x1b[0m";
 	np_buf_printf(&text,
-<<<<<<< HEAD
 	              "step 11 loss 2.310\n[%s] [INFO] [%u] profiler.py: Start parsing profiling "
 	              "data in sync mode\n",
 	              date, run->pid);
@@ -261,33 +212,13 @@ enum np_status np_synth_write_run_log(const struct np_synth_run *run, const char
 	              "[%s] [INFO] [%u] profiler.py: All profiling data parsed in a total time of "
 	              "0:00:12.345\n",
 	              date, run->pid);
-=======
-		      "step 11 loss 2.310\n[%s] [INFO] [%u] profiler.py: Start parsing profiling "
-		      "data in sync mode\n",
-		      date, run->pid);
-	if (np_synth_has(run, NP_SYNTH_UNCLOSED_STEP) || np_synth_has(run, NP_SYNTH_RUN_FAILED))
-		np_buf_printf(&text,
-			      "[%s] %s [%u] profiler.py: Incorrect schedule: Stop profiler while "
-			      "current state "
-			      "is RECORD which may result in incomplete parsed data.\n",
-			      date, warn, run->pid);
-	if (np_synth_has(run, NP_SYNTH_RUN_FAILED))
-		np_buf_printf(&text,
-			      "[%s] %s [%u] profiler.py: Task [KernelViewParser] run failed.\n"
-			      "[%s] %s [%u] profiler.py: Task [StepTraceTimeParser] run failed.\n",
-			      date, error, run->pid, date, error, run->pid);
-	np_buf_printf(&text,
-		      "[%s] [INFO] [%u] profiler.py: All profiling data parsed in a total time of "
-		      "0:00:12.345\n",
-		      date, run->pid);
->>>>>>> w/synth
 	(void)snprintf(name, sizeof name, "log_%u.log", run->rank);
 	return write_buf(&text, root, name, stats, err);
 }
 
 /* A small file of bytes that look like records; nobody can export them. */
 static enum np_status placeholder(const char *dir, const char *name, uint64_t key,
-				  struct np_synth_stats *stats, struct np_err *err)
+                                  struct np_synth_stats *stats, struct np_err *err)
 {
 	struct np_buf text = {.ptr = NULL};
 	for (int i = 0; i < 128; i++)
@@ -296,11 +227,10 @@ static enum np_status placeholder(const char *dir, const char *name, uint64_t ke
 }
 
 static enum np_status raw_info(const struct np_synth_run *run, const char *dir, const char *name,
-			       struct np_synth_stats *stats, struct np_err *err)
+                               struct np_synth_stats *stats, struct np_err *err)
 {
 	struct np_buf text = {.ptr = NULL};
 	np_buf_printf(&text,
-<<<<<<< HEAD
 	              "{\"jobInfo\": \"NA\", \"devices\": \"%u\", \"rank_id\": %u, "
 	              "\"platform_version\": \"5\", "
 	              "\"CPU\": [{\"Id\": 0, \"Name\": \"ARMv8\", \"Frequency\": \"100.000000\"}], "
@@ -308,21 +238,12 @@ static enum np_status raw_info(const struct np_synth_run *run, const char *dir, 
 	              "\"aic_frequency\": \"1800\", "
 	              "\"ai_core_num\": 20}], \"pid\": \"%u\"}",
 	              run->device, run->rank, run->device, run->pid);
-=======
-		      "{\"jobInfo\": \"NA\", \"devices\": \"%u\", \"rank_id\": %u, "
-		      "\"platform_version\": \"5\", "
-		      "\"CPU\": [{\"Id\": 0, \"Name\": \"ARMv8\", \"Frequency\": \"100.000000\"}], "
-		      "\"DeviceInfo\": [{\"id\": %u, \"hwts_frequency\": \"50\", "
-		      "\"aic_frequency\": \"1800\", "
-		      "\"ai_core_num\": 20}], \"pid\": \"%u\"}",
-		      run->device, run->rank, run->device, run->pid);
->>>>>>> w/synth
 	return write_buf(&text, dir, name, stats, err);
 }
 
 enum np_status np_synth_write_prof_info(const struct np_synth_run *run, const char *host,
-					const char *device, struct np_synth_stats *stats,
-					struct np_err *err)
+                                        const char *device, struct np_synth_stats *stats,
+                                        struct np_err *err)
 {
 	char name[32];
 	(void)snprintf(name, sizeof name, "info.json.%u", run->device);
@@ -331,8 +252,8 @@ enum np_status np_synth_write_prof_info(const struct np_synth_run *run, const ch
 }
 
 enum np_status np_synth_write_raw(const struct np_synth_run *run, const char *framework,
-				  const char *host_data, const char *device_data,
-				  struct np_synth_stats *stats, struct np_err *err)
+                                  const char *host_data, const char *device_data,
+                                  struct np_synth_stats *stats, struct np_err *err)
 {
 	char name[64];
 	NP_TRY(placeholder(framework, "torch.op_range", run->rank, stats, err));

@@ -101,8 +101,8 @@ static int by_name(const void *a, const void *b)
 }
 
 static enum np_status write_op_statistic(const struct np_synth_run *run, const char *dir,
-					 const char *name, struct np_synth_stats *stats,
-					 struct np_err *err)
+                                         const char *name, struct np_synth_stats *stats,
+                                         struct np_err *err)
 {
 	struct stat_table table = {.n = 0};
 	struct stat_row *rows[NP_OPS] = {NULL};
@@ -124,7 +124,7 @@ static enum np_status write_op_statistic(const struct np_synth_run *run, const c
 	NP_TRY(np_out_open(&out, dir, name, err));
 	np_out_str(&out, old ? "" : "Device_id,");
 	np_out_lit(&out, "OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),"
-			 "Max Time(us),Ratio(%)\n");
+	                 "Max Time(us),Ratio(%)\n");
 	for (size_t i = 0; i < table.n; i++) {
 		const struct stat_row *row = &table.v[i];
 		if (!old) {
@@ -176,8 +176,8 @@ static void collect_apis(const struct np_synth_run *run, struct stat_table *tabl
 }
 
 static enum np_status write_api_statistic(const struct np_synth_run *run, const char *dir,
-					  const char *name, struct np_synth_stats *stats,
-					  struct np_err *err)
+                                          const char *name, struct np_synth_stats *stats,
+                                          struct np_err *err)
 {
 	struct stat_table table = {.n = 0};
 	collect_apis(run, &table, false);
@@ -228,7 +228,7 @@ static void put_dims(struct np_out *out, const char *shapes)
 }
 
 static void put_op_row(struct np_out *out, const char *name, const char *shapes, np_ns self,
-		       np_ns total, const np_ns device[4])
+                       np_ns total, const np_ns device[4])
 {
 	np_out_csv(out, name);
 	np_out_char(out, ',');
@@ -246,7 +246,7 @@ static void put_op_row(struct np_out *out, const char *name, const char *shapes,
 }
 
 static enum np_status write_operator_details(const struct np_synth_run *run, const char *dir,
-					     struct np_synth_stats *stats, struct np_err *err)
+                                             struct np_synth_stats *stats, struct np_err *err)
 {
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "operator_details.csv", err));
@@ -265,17 +265,10 @@ static enum np_status write_operator_details(const struct np_synth_run *run, con
 		np_ns cube = kernel && np_synth_ops[item->op].core == NP_CORE_CUBE ? dur : 0;
 		np_ns inner = item->host_dur_ns - 2 * NP_INNER_NS;
 		put_op_row(&out, np_synth_outer_op(item),
-<<<<<<< HEAD
 		           kernel ? np_synth_ops[item->op].in_shapes : NULL, 2 * NP_INNER_NS,
 		           item->host_dur_ns, (np_ns[4]){0, dur, 0, cube});
 		put_op_row(&out, np_synth_inner_op(item), NULL, inner, inner,
 		           (np_ns[4]){dur, dur, cube, cube});
-=======
-			   kernel ? np_synth_ops[item->op].in_shapes : NULL, 2 * NP_INNER_NS,
-			   item->host_dur_ns, (np_ns[4]){0, dur, 0, cube});
-		put_op_row(&out, np_synth_inner_op(item), NULL, inner, inner,
-			   (np_ns[4]){dur, dur, cube, cube});
->>>>>>> w/synth
 	}
 	return np_synth_finish(&out, stats, err);
 }
@@ -283,7 +276,7 @@ static enum np_status write_operator_details(const struct np_synth_run *run, con
 /* ── step_trace_time.csv ── */
 
 static enum np_status write_step_trace(const struct np_synth_run *run, const char *dir,
-				       struct np_synth_stats *stats, struct np_err *err)
+                                       struct np_synth_stats *stats, struct np_err *err)
 {
 	bool old =
 		np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
@@ -291,13 +284,8 @@ static enum np_status write_step_trace(const struct np_synth_run *run, const cha
 	NP_TRY(np_out_open(&out, dir, "step_trace_time.csv", err));
 	np_out_str(&out, old ? "" : "Device_id,");
 	np_out_lit(&out,
-<<<<<<< HEAD
 	           "Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,"
 	           "Stage,Bubble,Communication(Not Overlapped and Exclude Receive),Preparing\r\n");
-=======
-		   "Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,"
-		   "Stage,Bubble,Communication(Not Overlapped and Exclude Receive),Preparing\r\n");
->>>>>>> w/synth
 	for (uint32_t s = 0; s < run->plan->options.steps; s++) {
 		const struct np_synth_step *step = &run->steps[s];
 		if (!step->device)
@@ -308,7 +296,6 @@ static enum np_status write_step_trace(const struct np_synth_run *run, const cha
 		}
 		np_out_u64(&out, step->id);
 		const np_ns cells[] = {step->computing_ns,
-<<<<<<< HEAD
 		                       step->not_overlapped_ns,
 		                       step->communication_ns - step->not_overlapped_ns,
 		                       step->communication_ns,
@@ -317,16 +304,6 @@ static enum np_status write_step_trace(const struct np_synth_run *run, const cha
 		                       0,
 		                       step->not_overlapped_ns,
 		                       step->preparing_ns};
-=======
-				       step->not_overlapped_ns,
-				       step->communication_ns - step->not_overlapped_ns,
-				       step->communication_ns,
-				       step->free_csv_ns,
-				       step->stage_csv_ns,
-				       0,
-				       step->not_overlapped_ns,
-				       step->preparing_ns};
->>>>>>> w/synth
 		for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
 			np_out_char(&out, ',');
 			put_us(&out, cells[c]);
@@ -339,11 +316,7 @@ static enum np_status write_step_trace(const struct np_synth_run *run, const cha
 /* ── memory ── */
 
 static void put_mem_row(struct np_out *out, const struct np_synth_run *run,
-<<<<<<< HEAD
                         const struct np_synth_mem *mem)
-=======
-			const struct np_synth_mem *mem)
->>>>>>> w/synth
 {
 	np_out_str(out, np_synth_ops[mem->op].aten);
 	np_out_char(out, ',');
@@ -380,36 +353,28 @@ static void put_mem_row(struct np_out *out, const struct np_synth_run *run,
 }
 
 static enum np_status write_operator_memory(const struct np_synth_run *run, const char *dir,
-					    struct np_synth_stats *stats, struct np_err *err)
+                                            struct np_synth_stats *stats, struct np_err *err)
 {
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "operator_memory.csv", err));
 	np_out_lit(&out,
-<<<<<<< HEAD
 	           "Name,Size(KB),Allocation Time(us),Release Time(us),Active Release Time(us),"
 	           "Duration(us),Active Duration(us),Allocation Total Allocated(MB),"
 	           "Allocation Total Reserved(MB),Allocation Total Active(MB),"
 	           "Release Total Allocated(MB),Release Total Reserved(MB),"
 	           "Release Total Active(MB),Stream Ptr,Device Type\n");
-=======
-		   "Name,Size(KB),Allocation Time(us),Release Time(us),Active Release Time(us),"
-		   "Duration(us),Active Duration(us),Allocation Total Allocated(MB),"
-		   "Allocation Total Reserved(MB),Allocation Total Active(MB),"
-		   "Release Total Allocated(MB),Release Total Reserved(MB),"
-		   "Release Total Active(MB),Stream Ptr,Device Type\n");
->>>>>>> w/synth
 	for (size_t i = 0; i < run->mem.n; i++)
 		put_mem_row(&out, run, &run->mem.v[i]);
 	return np_synth_finish(&out, stats, err);
 }
 
 static enum np_status write_memory_record(const struct np_synth_run *run, const char *dir,
-					  struct np_synth_stats *stats, struct np_err *err)
+                                          struct np_synth_stats *stats, struct np_err *err)
 {
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "memory_record.csv", err));
 	np_out_lit(&out, "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),"
-			 "Total Active(MB),Stream Ptr,Device Type\n");
+	                 "Total Active(MB),Stream Ptr,Device Type\n");
 	np_ns at = run->session_start_ns;
 	for (int i = 0; i < NP_SYNTH_MAX_SAMPLES && at < run->session_end_ns;
 	     i++, at += NP_SYNTH_SAMPLE_NS) {
@@ -442,15 +407,8 @@ const struct np_synth_module np_synth_modules[NP_SYNTH_MODULES] = {
 	{"SLOG", 0, 162458}, {"HCCL", 3, 413760}, {"RUNTIME", 7, 286112}, {"APP", 33, 1835008}};
 
 static enum np_status write_module_mem(const struct np_synth_run *run, const char *dir,
-				       struct np_synth_stats *stats, struct np_err *err)
+                                       struct np_synth_stats *stats, struct np_err *err)
 {
-<<<<<<< HEAD
-	static const struct {
-		const char *name;
-		uint64_t kb;
-	} modules[] = {{"SLOG", 162458}, {"HCCL", 413760}, {"RUNTIME", 286112}, {"APP", 1835008}};
-=======
->>>>>>> w/synth
 	bool old =
 		np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
 	struct np_out out;
@@ -480,7 +438,7 @@ static enum np_status write_module_mem(const struct np_synth_run *run, const cha
 /* ── together ── */
 
 enum np_status np_synth_write_tables(const struct np_synth_run *run, const char *dir,
-				     struct np_synth_stats *stats, struct np_err *err)
+                                     struct np_synth_stats *stats, struct np_err *err)
 {
 	bool device = !np_synth_has(run, NP_SYNTH_HOST_ONLY);
 	NP_TRY(write_operator_details(run, dir, stats, err));
@@ -497,13 +455,13 @@ enum np_status np_synth_write_tables(const struct np_synth_run *run, const char 
 }
 
 static enum np_status write_task_time(const struct np_synth_run *run, const char *dir,
-				      const char *name, struct np_synth_stats *stats,
-				      struct np_err *err)
+                                      const char *name, struct np_synth_stats *stats,
+                                      struct np_err *err)
 {
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, name, err));
 	np_out_lit(&out, "Device_id,kernel_name,kernel_type,stream_id,task_id,task_time(us),"
-			 "task_start(us),task_stop(us)\n");
+	                 "task_start(us),task_stop(us)\n");
 	for (size_t i = 0; i < run->items.n && !np_synth_has(run, NP_SYNTH_HOST_ONLY); i++) {
 		const struct np_synth_item *item = &run->items.v[i];
 		char scratch[64];
@@ -514,13 +472,8 @@ static enum np_status write_task_time(const struct np_synth_run *run, const char
 		np_out_csv(&out, np_synth_item_name(run, item, scratch));
 		np_out_char(&out, ',');
 		np_out_str(&out, item->kind == NP_ITEM_COPY
-<<<<<<< HEAD
 		                         ? "MEMCPY_ASYNC"
 		                         : np_synth_task_type(np_synth_ops[item->op].core));
-=======
-					 ? "MEMCPY_ASYNC"
-					 : np_synth_task_type(np_synth_ops[item->op].core));
->>>>>>> w/synth
 		np_out_lit(&out, ",2,");
 		np_out_u64(&out, item->task);
 		np_out_char(&out, ',');
@@ -535,8 +488,8 @@ static enum np_status write_task_time(const struct np_synth_run *run, const char
 }
 
 enum np_status np_synth_write_msprof_tables(const struct np_synth_run *run, const char *dir,
-					    const char *stamp, struct np_synth_stats *stats,
-					    struct np_err *err)
+                                            const char *stamp, struct np_synth_stats *stats,
+                                            struct np_err *err)
 {
 	char name[96];
 	(void)snprintf(name, sizeof name, "task_time_%s.csv", stamp);

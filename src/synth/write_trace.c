@@ -50,7 +50,7 @@ static void put_dur(struct np_out *out, np_ns dur)
 /* ── framework half ── */
 
 static void fw_slice(struct trace *t, const char *prefix, const char *name, uint64_t tid, np_ns ts,
-		     np_ns dur)
+                     np_ns dur)
 {
 	struct np_out *out = &t->out;
 	sep(t);
@@ -63,7 +63,7 @@ static void fw_slice(struct trace *t, const char *prefix, const char *name, uint
 }
 
 static void fw_flow(struct trace *t, char ph, const char *name, const char *cat, uint64_t id,
-		    uint64_t pid, uint64_t tid, np_ns ts)
+                    uint64_t pid, uint64_t tid, np_ns ts)
 {
 	struct np_out *out = &t->out;
 	sep(t);
@@ -136,7 +136,7 @@ static void fw_queue(struct trace *t)
 		for (int side = 0; side < 2; side++) {
 			uint64_t tid = side ? run->deq_tid : run->pid;
 			fw_slice(t, side ? "Dequeue@" : "Enqueue@", np_synth_inner_op(item), tid,
-				 side ? dequeue : enqueue, side ? NP_DEQUEUE_NS : NP_ENQUEUE_NS);
+			         side ? dequeue : enqueue, side ? NP_DEQUEUE_NS : NP_ENQUEUE_NS);
 			np_out_str(
 				&t->out,
 				side ? ", \"cat\": \"dequeue\", \"args\": {\"correlation_id\": "
@@ -144,7 +144,7 @@ static void fw_queue(struct trace *t)
 			np_out_u64(&t->out, item->corr);
 			np_out_lit(&t->out, "}}");
 			fw_flow(t, side ? 'f' : 's', "enqueue_to_dequeue", "async_task_queue",
-				item->corr, run->pid, tid, side ? dequeue : enqueue);
+			        item->corr, run->pid, tid, side ? dequeue : enqueue);
 		}
 	}
 }
@@ -152,7 +152,7 @@ static void fw_queue(struct trace *t)
 /* ── metadata ── */
 
 static void meta(struct trace *t, const char *what, uint64_t pid, uint64_t tid, const char *key,
-		 const char *text)
+                 const char *text)
 {
 	struct np_out *out = &t->out;
 	sep(t);
@@ -170,7 +170,7 @@ static void meta(struct trace *t, const char *what, uint64_t pid, uint64_t tid, 
 }
 
 static void meta_process(struct trace *t, uint64_t pid, const char *name, const char *label,
-			 unsigned sort)
+                         unsigned sort)
 {
 	char text[64];
 	(void)snprintf(text, sizeof text, "\"%s\"", name);
@@ -210,7 +210,7 @@ static void meta_framework(struct trace *t)
 static void meta_device(struct trace *t)
 {
 	static const char *const lanes[] = {"Computing", "Communication",
-					    "Communication(Not Overlapped)", "Free"};
+	                                    "Communication(Not Overlapped)", "Free"};
 	char name[64];
 	if (t->run->level > 0) {
 		meta_process(t, t->cann, "CANN", "CPU", LAYER_CANN);
@@ -240,7 +240,7 @@ static void meta_device(struct trace *t)
 /* ── device half ── */
 
 static void dev_slice(struct trace *t, const char *name, uint64_t pid, uint64_t tid, np_ns ts,
-		      np_ns dur)
+                      np_ns dur)
 {
 	struct np_out *out = &t->out;
 	sep(t);
@@ -253,7 +253,7 @@ static void dev_slice(struct trace *t, const char *name, uint64_t pid, uint64_t 
 
 /* HostToDevice<connection << 32>: ids beyond 2^53, hence strings */
 static void dev_flow(struct trace *t, bool start, uint32_t conn, uint64_t pid, uint64_t tid,
-		     np_ns ts)
+                     np_ns ts)
 {
 	struct np_out *out = &t->out;
 	uint64_t id = (uint64_t)conn << 32;
@@ -261,7 +261,7 @@ static void dev_flow(struct trace *t, bool start, uint32_t conn, uint64_t pid, u
 	np_out_lit(out, "{\"name\": \"HostToDevice");
 	np_out_u64(out, id);
 	np_out_str(out, start ? "\", \"ph\": \"s\", \"cat\": \"HostToDevice\", \"id\": \""
-			      : "\", \"ph\": \"f\", \"cat\": \"HostToDevice\", \"id\": \"");
+	                      : "\", \"ph\": \"f\", \"cat\": \"HostToDevice\", \"id\": \"");
 	np_out_u64(out, id);
 	np_out_lit(out, "\", ");
 	put_where(out, pid, tid, ts);
@@ -269,7 +269,7 @@ static void dev_flow(struct trace *t, bool start, uint32_t conn, uint64_t pid, u
 }
 
 static void cann_args(struct trace *t, uint64_t tid, const char *mode, const char *level,
-		      const char *id, const char *item_id, uint32_t conn)
+                      const char *id, const char *item_id, uint32_t conn)
 {
 	struct np_out *out = &t->out;
 	np_out_lit(out, ", \"args\": {\"Thread Id\": ");
@@ -293,9 +293,9 @@ static void dev_cann(struct trace *t, const struct np_synth_item *item, const ch
 	if (item->kind == NP_ITEM_COPY) {
 		if (t->run->level > 0) {
 			dev_slice(t, "AscendCL@aclrtMemcpyAsync", t->cann, main_tid,
-				  item->launch_ns, NP_COPY_API_NS);
+			          item->launch_ns, NP_COPY_API_NS);
 			cann_args(t, main_tid, "ACL_RTS", "acl", "aclrtMemcpyAsync", "0",
-				  item->conn);
+			          item->conn);
 		}
 		dev_flow(t, true, item->conn, t->cann, main_tid, item->launch_ns);
 		return;
@@ -305,17 +305,17 @@ static void dev_cann(struct trace *t, const struct np_synth_item *item, const ch
 			char api[96];
 			(void)snprintf(api, sizeof api, "AscendCL@%s", np_synth_ops[item->op].acl);
 			dev_slice(t, api, t->cann, deq, item->launch_ns - NP_ACL_LEAD_NS,
-				  np_synth_acl_len(item));
+			          np_synth_acl_len(item));
 			cann_args(t, deq, "ACL_OP", "acl", np_synth_ops[item->op].acl, "0",
-				  item->conn + 1);
+			          item->conn + 1);
 		}
 		dev_slice(t, "Node@launch", t->cann, deq, item->launch_ns,
-			  np_synth_launch_len(item));
+		          np_synth_launch_len(item));
 		cann_args(t, deq, "launch", "node", "0", name, item->conn);
 	}
 	if (t->run->level > 1 && item->kind == NP_ITEM_KERNEL) {
 		dev_slice(t, "Runtime@" NP_RUNTIME_CALL, t->cann, deq,
-			  item->launch_ns + NP_RUNTIME_LEAD_NS, np_synth_runtime_len(item));
+		          item->launch_ns + NP_RUNTIME_LEAD_NS, np_synth_runtime_len(item));
 		cann_args(t, deq, NP_RUNTIME_CALL, "runtime", "0", "0", item->conn + 2);
 	}
 	dev_flow(t, true, item->conn, t->cann, deq, item->launch_ns);
@@ -332,9 +332,9 @@ static void dev_kernel(struct trace *t, const struct np_synth_item *item, const 
 	np_out_lit(out, "\", \"Physic Stream Id\": 2, \"Task Id\": ");
 	np_out_u64(out, item->task);
 	np_out_str(out,
-		   !copy && op->core == NP_CORE_MIX
-			   ? ", \"Batch Id\": 0, \"Subtask Id\": 0, \"connection_id\": "
-			   : ", \"Batch Id\": 0, \"Subtask Id\": 4294967295, \"connection_id\": ");
+	           !copy && op->core == NP_CORE_MIX
+	                   ? ", \"Batch Id\": 0, \"Subtask Id\": 0, \"connection_id\": "
+	                   : ", \"Batch Id\": 0, \"Subtask Id\": 4294967295, \"connection_id\": ");
 	np_out_u64(out, item->conn);
 	if (copy) {
 		uint64_t bytes = item->op ? 4 : 65536;
@@ -343,22 +343,22 @@ static void dev_kernel(struct trace *t, const struct np_synth_item *item, const 
 		np_out_lit(out, ", \"bandwidth(GB/s)\": ");
 		np_out_short(out, (int64_t)bytes * 10000 / item->dur_ns, 4);
 		np_out_str(out, item->op ? ", \"operation\": \"device to host\""
-					 : ", \"operation\": \"host to device\"");
+		                         : ", \"operation\": \"host to device\"");
 	}
 	np_out_lit(out, "}, \"ph\": \"X\"}");
 	dev_flow(t, false, item->conn, t->hardware, STREAM, item->start_ns);
 }
 
 static void dev_comm_task(struct trace *t, const struct np_synth_item *item, uint32_t self,
-			  uint64_t group_tid, const struct np_synth_comm_task *task,
-			  unsigned context)
+                          uint64_t group_tid, const struct np_synth_comm_task *task,
+                          unsigned context)
 {
 	static const char *const names[] = {"Notify_Record", "Notify_Wait", "Memcpy",
-					    "Reduce_Inline", "RDMASend"};
+	                                    "Reduce_Inline", "RDMASend"};
 	struct np_out *out = &t->out;
 	bool notify = task->name == NP_COMM_NOTIFY_WAIT || task->name == NP_COMM_NOTIFY_RECORD;
 	dev_slice(t, names[task->name], t->comm, group_tid + 1 + task->plane, task->start_ns,
-		  task->dur_ns);
+	          task->dur_ns);
 	np_out_lit(out, ", \"args\": {\"notify_id\": \"");
 	np_out_u64(out, notify ? ((uint64_t)task->dst << 32) + 84 + task->plane : UINT64_MAX);
 	np_out_lit(out, "\", \"duration estimated(us)\": ");
@@ -381,9 +381,9 @@ static void dev_comm_task(struct trace *t, const struct np_synth_item *item, uin
 	np_out_str(out, task->name == NP_COMM_REDUCE ? "FP32" : "INVALID_TYPE");
 	np_out_lit(out, "\", \"link type\": \"");
 	np_out_str(out, task->on_chip    ? "ON_CHIP"
-			: !task->payload ? "INVALID_TYPE"
-			: task->rdma     ? "ROCE"
-					 : "HCCS");
+	                : !task->payload ? "INVALID_TYPE"
+	                : task->rdma     ? "ROCE"
+	                                 : "HCCS");
 	np_out_lit(out, "\", \"bandwidth(GB/s)\": ");
 	np_out_short(out, task->payload ? (int64_t)task->len_bytes * 10000 / task->dur_ns : 0, 4);
 	np_out_lit(out, ", \"model id\": 4294967295}, \"ph\": \"X\"}");
@@ -399,7 +399,7 @@ static void dev_comm(struct trace *t, const struct np_synth_item *item, const ch
 	np_out_lit(out, ", \"args\": {\"connection_id\": ");
 	np_out_u64(out, item->conn);
 	np_out_lit(out, ", \"model id\": 4294967295, \"data_type\": \"FP32\", \"alg_type\": "
-			"\"MESH-RING\", \"count\": ");
+	                "\"MESH-RING\", \"count\": ");
 	np_out_u64(out, item->len_bytes / 4);
 	np_out_lit(out, ", \"rank_size\": ");
 	np_out_u64(out, group->count);
@@ -408,7 +408,7 @@ static void dev_comm(struct trace *t, const struct np_synth_item *item, const ch
 	size_t n = np_synth_comm_tasks(t->run, item, tasks);
 	for (size_t i = 0; i < n; i++)
 		dev_comm_task(t, item, np_synth_member(group, t->run->rank), tid, &tasks[i],
-			      (unsigned)i);
+		              (unsigned)i);
 }
 
 static void dev_freq(struct trace *t)
@@ -417,7 +417,7 @@ static void dev_freq(struct trace *t)
 		sep(t);
 		np_out_lit(&t->out, "{\"name\": \"AI Core Freq\", ");
 		put_where(&t->out, t->freq, 0,
-			  i ? t->run->session_end_ns : t->run->session_start_ns);
+		          i ? t->run->session_end_ns : t->run->session_start_ns);
 		np_out_lit(&t->out, ", \"args\": {\"MHz\": 1800}, \"ph\": \"C\"}");
 	}
 }
@@ -425,11 +425,11 @@ static void dev_freq(struct trace *t)
 static void dev_overlap(struct trace *t)
 {
 	static const char *const lanes[] = {"Computing", "Communication",
-					    "Communication(Not Overlapped)", "Free"};
+	                                    "Communication(Not Overlapped)", "Free"};
 	for (size_t i = 0; i < t->run->spans.n; i++) {
 		const struct np_synth_span *span = &t->run->spans.v[i];
 		dev_slice(t, lanes[span->lane], t->overlap, span->lane, span->start_ns,
-			  span->end_ns - span->start_ns);
+		          span->end_ns - span->start_ns);
 		np_out_lit(&t->out, ", \"ph\": \"X\"}");
 	}
 }
@@ -464,15 +464,15 @@ static void fw_to_npu(struct trace *t)
 			continue;
 		uint64_t id = (uint64_t)item->start_ns;
 		fw_flow(t, 's', "torch_to_npu", "async_npu", id, run->pid, run->pid,
-			item->host_ns + NP_INNER_NS);
+		        item->host_ns + NP_INNER_NS);
 		fw_flow(t, 'f', "torch_to_npu", "async_npu", id, comm ? t->comm : t->hardware,
-			comm ? (item->group ? GROUP_TIDS : 0) : STREAM, item->start_ns);
+		        comm ? (item->group ? GROUP_TIDS : 0) : STREAM, item->start_ns);
 	}
 }
 
 enum np_status np_synth_write_trace(const struct np_synth_run *run, const char *dir,
-				    const char *name, struct np_synth_stats *stats,
-				    struct np_err *err)
+                                    const char *name, struct np_synth_stats *stats,
+                                    struct np_err *err)
 {
 	bool framework = name == NULL, device = !np_synth_has(run, NP_SYNTH_HOST_ONLY);
 	struct trace t = {.run = run};

@@ -63,7 +63,7 @@ static void step_rows_are_the_sums_of_their_kernels(void **state)
 			int64_t sum[2] = {0, 0};
 			for (size_t k = 0; k < kernels.rows; k++) {
 				if (!np_str_eq(cell(&kernels, k, 0),
-					       cell(&steps, s, column(&steps, "Step"))))
+				               cell(&steps, s, column(&steps, "Step"))))
 					continue;
 				bool comm = np_str_is(
 					cell(&kernels, k, column(&kernels, "Accelerator Core")),
@@ -76,8 +76,8 @@ static void step_rows_are_the_sums_of_their_kernels(void **state)
 			assert_int_equal(ns_at(&steps, s, "Overlapped"), sum[1] - exposed);
 			assert_true(exposed > 0 && exposed < sum[1]);
 			assert_int_equal(ns_at(&steps, s, "Computing") + exposed +
-						 ns_at(&steps, s, "Free"),
-					 ns_at(&steps, s, "Stage"));
+			                         ns_at(&steps, s, "Free"),
+			                 ns_at(&steps, s, "Stage"));
 		}
 		assert_int_equal(ns_at(&steps, 0, "Computing"), truth(f, rank, "computing_ns"));
 		assert_int_equal(ns_at(&steps, 0, "Free"), truth(f, rank, "free_csv_ns"));
@@ -92,7 +92,7 @@ static void waits_are_gaps_between_rows(void **state)
 	assert_int_equal(ns_at(&s, 0, "Wait Time(us)"), 0);
 	for (size_t i = 1; i < s.rows; i++) {
 		int64_t gap = ns_at(&s, i, "Start Time(us)") - ns_at(&s, i - 1, "Start Time(us)") -
-			      ns_at(&s, i - 1, "Duration(us)");
+		              ns_at(&s, i - 1, "Duration(us)");
 		assert_int_equal(ns_at(&s, i, "Wait Time(us)"), gap > 0 ? gap : 0);
 	}
 }
@@ -117,14 +117,14 @@ static void text_and_db_have_the_same_kernels(void **state)
 		assert_int_equal(sqlite3_column_int64(stmt, 0), ns_at(&s, row, "Start Time(us)"));
 		assert_int_equal(sqlite3_column_int64(stmt, 1), ns_at(&s, row, "Duration(us)"));
 		assert_str(cell(&s, row, column(&s, "Name")),
-			   (const char *)sqlite3_column_text(stmt, 2));
+		           (const char *)sqlite3_column_text(stmt, 2));
 	}
 	assert_int_equal(row, s.rows);
 	(void)sqlite3_finalize(stmt);
 	assert_int_equal(query_int(db,
-				   "SELECT count(*) FROM PYTORCH_API p LEFT JOIN STRING_IDS s ON "
-				   "s.id = p.name WHERE s.id IS NULL"),
-			 0);
+	                           "SELECT count(*) FROM PYTORCH_API p LEFT JOIN STRING_IDS s ON "
+	                           "s.id = p.name WHERE s.id IS NULL"),
+	                 0);
 	(void)sqlite3_close(db);
 }
 
@@ -141,7 +141,7 @@ static void a_collective_ends_at_once_everywhere(void **state)
 		while (!np_str_is(cell(&b, j, core), "COMMUNICATION"))
 			j++;
 		assert_int_equal(ns_at(&a, i, "Start Time(us)") + ns_at(&a, i, "Duration(us)"),
-				 ns_at(&b, j, "Start Time(us)") + ns_at(&b, j, "Duration(us)"));
+		                 ns_at(&b, j, "Start Time(us)") + ns_at(&b, j, "Duration(us)"));
 		j++;
 		found++;
 	}
@@ -159,7 +159,7 @@ static void op_statistic_sums_the_kernels(void **state)
 		int64_t total = 0, count = 0;
 		for (size_t k = 0; k < s.rows; k++) {
 			if (!np_str_eq(cell(&s, k, column(&s, "Type")),
-				       cell(&ops, i, column(&ops, "OP Type"))))
+			               cell(&ops, i, column(&ops, "OP Type"))))
 				continue;
 			total += ns_at(&s, k, "Duration(us)");
 			count++;
@@ -182,11 +182,11 @@ static void levels_differ_in_host_calls(void **state)
 		np_str trace = slurp(f, out_path(f, 0, "trace_view.json"));
 		np_str api = slurp(f, out_path(f, 0, "api_statistic.csv"));
 		assert_int_equal(strstr(trace.ptr, "\"Runtime@KernelLaunchWithHandle\"") != NULL,
-				 runtime);
+		                 runtime);
 		assert_int_equal(strstr(api.ptr, "host,runtime,") != NULL, runtime);
 		sqlite3 *db = open_db(out_path(f, 0, "ascend_pytorch_profiler_0.db"));
 		assert_int_equal(query_int(db, "SELECT count(*) FROM CANN_API WHERE type = 5000"),
-				 runtime ? truth(f, 0, "kernels") : 0);
+		                 runtime ? truth(f, 0, "kernels") : 0);
 		(void)sqlite3_close(db);
 	}
 }
@@ -204,7 +204,7 @@ static void other_groupings_and_single_ranks_work(void **state)
 		write_set(f, NULL);
 		uint32_t last = shapes[i].ranks - 1;
 		assert_int_equal(exists(out_path(f, last, "communication.json")),
-				 shapes[i].ranks > 1);
+		                 shapes[i].ranks > 1);
 		assert_int_equal(truth(f, last, "collectives"), shapes[i].ranks > 1 ? 3 : 0);
 	}
 }
@@ -257,12 +257,12 @@ static void every_fault_of_the_table_parses_and_is_written(void **state)
 			np_synth_fault_info((enum np_synth_fault_id)i);
 		char text[64], code[96], path[128];
 		const char *argument = info->argument[0] == 'R'   ? "=1"
-				       : info->argument[0] == 'A' ? "=1-0"
-								  : "";
+		                       : info->argument[0] == 'A' ? "=1-0"
+		                                                  : "";
 		(void)snprintf(text, sizeof text, "%s%s", info->name, argument);
 		write_set(f, text);
 		(void)snprintf(code, sizeof code, "{\"fault\": \"%s\", \"code\": \"%s\"",
-			       info->name, info->code);
+		               info->name, info->code);
 		(void)snprintf(path, sizeof path, "%s/truth.json", f->set);
 		assert_non_null(strstr(slurp(f, path).ptr, code));
 	}
@@ -292,17 +292,17 @@ static void the_guide_has_every_fault_with_its_code(void **state)
 static void wrong_faults_are_refused(void **state)
 {
 	static const char *const wrong[] = {"",
-					    "slow",
-					    "slow-rank",
-					    "slow-rank=",
-					    "slow-rank=x",
-					    "slow-rank=-1",
-					    "slow-link=1",
-					    "slow-link=1-1",
-					    "slow-link=1-",
-					    "aicpu=two",
-					    "warmup-in-window=1",
-					    "stale=1=2"};
+	                                    "slow",
+	                                    "slow-rank",
+	                                    "slow-rank=",
+	                                    "slow-rank=x",
+	                                    "slow-rank=-1",
+	                                    "slow-link=1",
+	                                    "slow-link=1-1",
+	                                    "slow-link=1-",
+	                                    "aicpu=two",
+	                                    "warmup-in-window=1",
+	                                    "stale=1=2"};
 	struct np_synth_fault fault;
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)

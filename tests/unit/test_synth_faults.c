@@ -93,9 +93,9 @@ static void headers_have_the_columns_of_their_dialect(void **state)
 		size_t columns;
 		const char *has;
 	} dialects[] = {{NULL, 47, "Block Num"},
-			{"old-header", 46, "Block Dim"},
-			{"no-metrics", 9, "Block Num"},
-			{"910a", 36, "memory_bound"}};
+	                {"old-header", 46, "Block Dim"},
+	                {"no-metrics", 9, "Block Num"},
+	                {"910a", 36, "memory_bound"}};
 	struct fixture *f = *state;
 	for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) {
 		write_set(f, dialects[i].fault);
@@ -134,9 +134,9 @@ static void faults_leave_out_what_they_say(void **state)
 			fail_msg("%s: %s is there", cases[i].fault, cases[i].gone);
 		/* without ASCEND_PROFILER_OUTPUT, ".." has to start from the rank's directory */
 		const char *kept = strncmp(cases[i].kept, "../", 3) == 0
-					   ? np_arena_printf(&f->arena, "%s/%s", rank_dir(f, 1),
-							     cases[i].kept + 3)
-					   : out_path(f, 1, cases[i].kept);
+		                           ? np_arena_printf(&f->arena, "%s/%s", rank_dir(f, 1),
+		                                             cases[i].kept + 3)
+		                           : out_path(f, 1, cases[i].kept);
 		if (!exists(kept))
 			fail_msg("%s: %s is missing", cases[i].fault, cases[i].kept);
 	}
@@ -200,9 +200,9 @@ static void names_are_hostile(void **state)
 	static const struct {
 		const char *fault, *in_csv;
 	} cases[] = {{"bad-utf8", "\xff\xfe_MatMulV3"},
-		     {"formula-names", "\n12,0,4294967295,11005,2,@SUM(A1:A9),"},
-		     {"hostile-names", "\"aclnnAdd_line\nbreak\""},
-		     {"hostile-names", "\"aclnnMatmul_\"\"quoted\"\", with comma\""}};
+	             {"formula-names", "\n12,0,4294967295,11005,2,@SUM(A1:A9),"},
+	             {"hostile-names", "\"aclnnAdd_line\nbreak\""},
+	             {"hostile-names", "\"aclnnMatmul_\"\"quoted\"\", with comma\""}};
 	struct fixture *f = *state;
 	f->options.formats = NP_SYNTH_TEXT | NP_SYNTH_DB;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -242,13 +242,13 @@ static void logs_tell_of_failures_and_the_schedule_of_missing_steps(void **state
 	assert_non_null(strstr(text.ptr, "\x1b[31m[ERROR]\x1b[0m"));
 	assert_non_null(strstr(text.ptr, "Task [KernelViewParser] run failed."));
 	assert_non_null(strstr(text.ptr,
-			       "Incorrect schedule: Stop profiler while current state is RECORD"));
+	                       "Incorrect schedule: Stop profiler while current state is RECORD"));
 	write_set(f, "unclosed-step");
 	text = slurp(f, np_path_join(&f->arena, rank_dir(f, 0), "profiler_info_0.json"));
 	assert_int_equal(json_int(text, "schedule", "active"), f->options.steps + 2);
 	assert_int_equal(json_int(text, "schedule", "skip_first") +
-				 json_int(text, "schedule", "warmup"),
-			 12);
+	                         json_int(text, "schedule", "warmup"),
+	                 12);
 }
 
 static void msprof_is_laid_out_as_msprof_does(void **state)
@@ -261,12 +261,12 @@ static void msprof_is_laid_out_as_msprof_does(void **state)
 	assert_int_equal(np_dir_list(&f->arena, f->set, &dir, NULL), NP_OK);
 	assert_int_equal(dir.n, 2); /* PROF_*, truth.json */
 	const char *out = np_arena_printf(&f->arena, "%s/%s/mindstudio_profiler_output", f->set,
-					  dir.v[0].name);
+	                                  dir.v[0].name);
 	size_t rows = 0;
 	for (int i = 0; i < 3; i++) {
 		struct sheet s = read_sheet(
 			f, np_arena_printf(&f->arena, "%s/op_summary_20250601080000_slice_%d.csv",
-					   out, i));
+		                           out, i));
 		assert_int_equal(s.columns, 46);
 		(void)column(&s, "Task Start Time(us)");
 		rows += s.rows;
