@@ -14,10 +14,21 @@
 #include "capture/kernel_header.h"
 #include "capture/reader.h"
 
-enum { CACHE_SLOTS = 64, MAX_METRICS = 256, PARALLEL_MIN_BYTES = 32 << 20, MAX_CHUNKS = 64 };
+enum {
+	CACHE_BITS = 6,
+	CACHE_SLOTS = 1 << CACHE_BITS,
+	MAX_METRICS = 256,
+	PARALLEL_MIN_BYTES = 32 << 20,
+	MAX_CHUNKS = 64
+};
+
+struct text_key {
+	uint64_t head, tail, len;
+};
 
 struct text_cache {
-	np_str raw[CACHE_SLOTS];
+	struct text_key key[CACHE_SLOTS]; /* len 0: empty */
+	const char *raw[CACHE_SLOTS];
 	uint32_t id[CACHE_SLOTS];
 };
 
@@ -42,6 +53,7 @@ struct part {
 	size_t n_metrics;
 	np_str last_step; /* raw text of the last Step Id cell, and its row */
 	uint32_t last_step_row;
+	uint64_t first_offset; /* of the first row */
 	uint64_t bad_start, bad_duration, na_duration, negative, bad_step, bad_metric;
 	enum np_status status;
 	struct np_err err;
@@ -55,19 +67,26 @@ static np_str cell(const struct part *part, const struct np_csv_row *row, enum n
 	return i < 0 ? (np_str){NULL, 0} : row->fields[i];
 }
 
-/* Both ends of a name tell most names apart; equality is checked in full. */
-static size_t slot_of(np_str raw)
+/* Both ends of a text: for up to 16 bytes they are the whole of it. */
+static struct text_key key_of(np_str raw)
 {
-	uint64_t head = 0, tail = 0;
+	struct text_key key = {.len = raw.len};
 	if (raw.len >= 8) {
-		memcpy(&head, raw.ptr, 8);
-		memcpy(&tail, raw.ptr + raw.len - 8, 8);
+		memcpy(&key.head, raw.ptr, 8);
+		memcpy(&key.tail, raw.ptr + raw.len - 8, 8);
 	} else {
 		for (size_t i = 0; i < raw.len; i++)
-			head = head << 8 | (unsigned char)raw.ptr[i];
+			key.head = key.head << 8 | (unsigned char)raw.ptr[i];
 	}
-	uint64_t hash = (head ^ (tail << 1) ^ raw.len) * UINT64_C(0x9E3779B97F4A7C15);
-	return hash >> 58;
+	return key;
+}
+
+static bool is_cached(const struct text_cache *cache, size_t slot, struct text_key key, np_str raw)
+{
+	const struct text_key *old = &cache->key[slot];
+	if (old->len != key.len || old->head != key.head || old->tail != key.tail)
+		return false;
+	return key.len <= 16 || memcmp(cache->raw[slot] + 8, raw.ptr + 8, key.len - 16) == 0;
 }
 
 /* Id of a text cell; NP_ID_NONE for N/A and missing columns. */
@@ -77,8 +96,10 @@ static uint32_t text(struct part *part, const struct np_csv_row *row, enum np_kc
 	if (raw.len == 0)
 		return NP_ID_NONE;
 	struct text_cache *cache = &part->cache[column];
-	size_t slot = slot_of(raw);
-	if (part->may_cache && np_str_eq(cache->raw[slot], raw))
+	struct text_key key = key_of(raw);
+	uint64_t hash = (key.head ^ (key.tail << 1) ^ key.len) * UINT64_C(0x9E3779B97F4A7C15);
+	size_t slot = hash >> (64 - CACHE_BITS);
+	if (part->may_cache && is_cached(cache, slot, key, raw))
 		return cache->id[slot];
 	np_str value = np_csv_text(raw, &part->scratch);
 	uint32_t id = NP_ID_NONE;
@@ -87,16 +108,24 @@ static uint32_t text(struct part *part, const struct np_csv_row *row, enum np_kc
 		if (id == NP_ID_NONE)
 			part->status = NP_E_NOMEM;
 	}
-	cache->raw[slot] = raw;
+	cache->key[slot] = key;
+	cache->raw[slot] = raw.ptr;
 	cache->id[slot] = id;
 	return id;
 }
 
+/* Ids are short runs of digits; whatever else stands there goes the long way. */
 static uint32_t number(const struct part *part, const struct np_csv_row *row, enum np_kcol column)
 {
-	int64_t value = 0;
 	np_str raw = cell(part, row, column);
-	if (raw.len == 0 || np_csv_i64(raw, &value) != NP_NUM_OK)
+	if (raw.len == 0)
+		return NP_NO_U32;
+	uint64_t plain = 0;
+	size_t i = 0;
+	for (; i < raw.len && i < 11 && (unsigned char)(raw.ptr[i] - '0') <= 9; i++)
+		plain = plain * 10 + (uint64_t)(raw.ptr[i] - '0');
+	int64_t value = (int64_t)plain;
+	if (i != raw.len && np_csv_i64(raw, &value) != NP_NUM_OK)
 		return NP_NO_U32;
 	return value < 0 || value >= NP_NO_U32 ? NP_NO_U32 : (uint32_t)value;
 }
@@ -161,6 +190,33 @@ static void add_shapes(struct part *part, const struct np_csv_row *row)
 	shapes->out_formats[at] = text(part, row, NP_KCOL_OUT_FORMATS);
 }
 
+/*
+ * A metric cell: up to 15 digits and a point, as nearly all are, in one loop. 15
+ * digits fit a double exactly, so the division rounds once, correctly.
+ */
+static enum np_num metric_value(np_str raw, double *out)
+{
+	static const double pow10[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+	                               1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+	uint64_t digits = 0;
+	size_t i = 0, point = raw.len;
+	for (; i < raw.len && i < 16; i++) {
+		unsigned digit = (unsigned char)(raw.ptr[i] - '0');
+		if (digit <= 9)
+			digits = digits * 10 + digit;
+		else if (raw.ptr[i] == '.' && point == raw.len)
+			point = i;
+		else
+			break;
+	}
+	size_t fraction = point < raw.len ? raw.len - point - 1 : 0;
+	if (i != raw.len || raw.len == 0 || raw.len - (fraction ? 1 : 0) > 15 || point == 0 ||
+	    (point < raw.len && fraction == 0))
+		return np_csv_double(raw, out);
+	*out = (double)digits / pow10[fraction];
+	return NP_NUM_OK;
+}
+
 static void add_metrics(struct part *part, const struct np_csv_row *row, size_t at)
 {
 	for (size_t m = 0; m < part->n_metrics; m++) {
@@ -172,7 +228,7 @@ static void add_metrics(struct part *part, const struct np_csv_row *row, size_t 
 			return;
 		}
 		double value = NAN;
-		enum np_num got = np_csv_double(row->fields[metric->column], &value);
+		enum np_num got = metric_value(row->fields[metric->column], &value);
 		part->bad_metric += got == NP_NUM_BAD || got == NP_NUM_RANGE;
 		metric->v[at] = got == NP_NUM_OK ? value : NAN;
 	}
@@ -231,7 +287,24 @@ static size_t wanted_columns(const struct part *part)
 	return (size_t)last + 1;
 }
 
-enum { RELEASE_EVERY_ROWS = 1 << 14 };
+enum { RELEASE_EVERY_ROWS = 1 << 14, ESTIMATE_AFTER_ROWS = 1 << 10 };
+
+/* The first rows tell how many there will be: arrays of that size need not grow. */
+static void reserve_rows(struct part *part, const struct np_csv_row *row)
+{
+	size_t whole = np_input_whole(part->input).len;
+	uint64_t read = row->offset - part->first_offset;
+	if (whole == 0 || read == 0)
+		return;
+	double estimate = (double)whole / (double)read * (double)row->number * 1.02;
+	struct np_profile *profile = part->profile;
+	size_t rows = estimate < 1e9 ? (size_t)estimate : 0;
+	/* only a hint: when memory is short the rows themselves will tell */
+	(void)np_rows_reserve(&profile->kernels, &np_kernels_desc, profile->kernels.n + rows);
+	if (part->read->what & NP_KERNEL_SHAPES)
+		(void)np_rows_reserve(&profile->kernel_shapes, &np_kernel_shapes_desc,
+		                      profile->kernel_shapes.n + rows);
+}
 
 static void read_rows(struct part *part)
 {
@@ -242,6 +315,10 @@ static void read_rows(struct part *part)
 		part->status = np_csv_next(part->csv, &row, &got, &part->err);
 		if (part->status != NP_OK || !got)
 			return;
+		if (row.number == 1)
+			part->first_offset = row.offset;
+		if (row.number == ESTIMATE_AFTER_ROWS)
+			reserve_rows(part, &row);
 		add_row(part, &row);
 		if (row.number % RELEASE_EVERY_ROWS == 0)
 			np_input_release_behind(part->input, row.offset);
