@@ -53,7 +53,8 @@ void np_input_close(struct np_input *self); /* NULL is fine */
  * have to grow beyond NP_INPUT_MAX_WINDOW is E_LIMIT. Views into an older
  * window are invalid after this call, except for mapped and memory inputs.
  * A damaged gzip stream is E_FORMAT, one that ends early E_TRUNCATED; the bytes
- * before the damage are given first.
+ * before the damage are given first. Members that follow each other are one
+ * content; zeros behind the last one are padding, other bytes E_FORMAT.
  */
 enum np_status np_input_next(struct np_input *self, size_t consumed, struct np_window *out,
                              struct np_err *err);
@@ -68,10 +69,16 @@ np_str np_input_whole(const struct np_input *self);
  * every few MiB. No effect on buffered and memory inputs. */
 void np_input_release_behind(struct np_input *self, uint64_t offset);
 
+/* Did the file shrink, or a read fail, under the map? Chunks of np_input_whole() that
+ * are read as memory inputs don't know it: ask the input that they come from. */
 bool np_input_faulted(const struct np_input *self);
 const char *np_input_name(const struct np_input *self);
 /* On disk (compressed size for gzip); for memory inputs their length. */
 uint64_t np_input_file_size(const struct np_input *self);
 bool np_input_is_gzip(const struct np_input *self);
+
+/* Test hook, before the first np_input_next(): windows grow by this many bytes at a
+ * time (whole inputs), or start with that many (gzip); 0 is the usual. */
+void np_input_limit_window(struct np_input *self, size_t bytes);
 
 #endif
