@@ -10,6 +10,10 @@ target_compile_options(np_options INTERFACE
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
   target_compile_options(np_options INTERFACE -Wno-gnu-zero-variadic-macro-arguments -Wno-gnu-statement-expression)
 endif()
+# Behind np_options, for tests: cmocka's macros convert freely.
+add_library(np_test_options INTERFACE)
+target_compile_options(np_test_options INTERFACE -Wno-conversion -Wno-sign-conversion -Wno-pedantic)
+
 find_package(Threads REQUIRED)
 target_link_libraries(np_options INTERFACE Threads::Threads m)
 

@@ -15,19 +15,19 @@
 #include <stdint.h>
 
 /* name, text that names the kind of failure to a person */
-#define NP_STATUS_MAP(X)                              \
-	X(OK, "ok")                                   \
-	X(E_NOMEM, "out of memory")                   \
-	X(E_IO, "input/output error")                 \
-	X(E_NOTFOUND, "not found")                    \
-	X(E_ACCESS, "permission denied")              \
-	X(E_FORMAT, "malformed input")                \
-	X(E_TRUNCATED, "input ends early")            \
-	X(E_RANGE, "value out of range")              \
-	X(E_LIMIT, "limit exceeded")                  \
-	X(E_USAGE, "wrong usage")                     \
-	X(E_UNSUPPORTED, "not supported")             \
-	X(E_EMPTY, "nothing there")                   \
+#define NP_STATUS_MAP(X)                   \
+	X(OK, "ok")                        \
+	X(E_NOMEM, "out of memory")        \
+	X(E_IO, "input/output error")      \
+	X(E_NOTFOUND, "not found")         \
+	X(E_ACCESS, "permission denied")   \
+	X(E_FORMAT, "malformed input")     \
+	X(E_TRUNCATED, "input ends early") \
+	X(E_RANGE, "value out of range")   \
+	X(E_LIMIT, "limit exceeded")       \
+	X(E_USAGE, "wrong usage")          \
+	X(E_UNSUPPORTED, "not supported")  \
+	X(E_EMPTY, "nothing there")        \
 	X(E_EXISTS, "exists already")
 
 enum np_status {
@@ -67,11 +67,11 @@ enum np_status np_err_sys(struct np_err *err, int errnum, const char *where, con
 enum np_status np_err_nomem(struct np_err *err);
 
 /* Forward a failure. For functions that own nothing at that point. */
-#define NP_TRY(call)                                   \
-	do {                                           \
-		enum np_status np_try_st_ = (call);    \
-		if (np_try_st_ != NP_OK)               \
-			return np_try_st_;             \
+#define NP_TRY(call)                                \
+	do {                                        \
+		enum np_status np_try_st_ = (call); \
+		if (np_try_st_ != NP_OK)            \
+			return np_try_st_;          \
 	} while (0)
 
 #endif

@@ -59,7 +59,8 @@ static enum np_file_kind kind_of_entry(int dir_fd, const struct dirent *entry)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct np_dir_entry *)a)->name, ((const struct np_dir_entry *)b)->name);
+	return strcmp(((const struct np_dir_entry *)a)->name,
+	              ((const struct np_dir_entry *)b)->name);
 }
 
 typedef NP_VEC(struct np_dir_entry) entry_vec;
@@ -75,7 +76,8 @@ static enum np_status read_entries(struct np_arena *arena, DIR *dir, const char 
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		if (found->n >= NP_DIR_MAX_ENTRIES)
-			return np_err_set(err, NP_E_LIMIT, path, "more than %d entries in one directory",
+			return np_err_set(err, NP_E_LIMIT, path,
+			                  "more than %d entries in one directory",
 			                  NP_DIR_MAX_ENTRIES);
 		const char *name = np_arena_cstr(arena, np_str_of(entry->d_name));
 		struct np_dir_entry row = {name, kind_of_entry(dirfd(dir), entry)};
@@ -135,8 +137,8 @@ static enum np_status slurp_fd(struct np_arena *arena, int fd, const char *path,
 	if (!S_ISREG(st.st_mode))
 		return np_err_set(err, NP_E_FORMAT, path, "not a regular file");
 	if ((uint64_t)st.st_size > max_bytes)
-		return np_err_set(err, NP_E_LIMIT, path, "larger than the %zu bytes such a file may have",
-		                  max_bytes);
+		return np_err_set(err, NP_E_LIMIT, path,
+		                  "larger than the %zu bytes such a file may have", max_bytes);
 	size_t size = (size_t)st.st_size, got = 0;
 	char *bytes = np_arena_alloc(arena, size + 1);
 	if (!bytes)

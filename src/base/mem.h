@@ -58,29 +58,28 @@ const char *np_arena_printf(struct np_arena *self, const char *fmt, ...)
 
 /* ── vector ───────────────────────────────────────────────────────────────── */
 
-#define NP_VEC(T)         \
-	struct {          \
-		T *v;     \
-		size_t n; \
+#define NP_VEC(T)           \
+	struct {            \
+		T *v;       \
+		size_t n;   \
 		size_t cap; \
 	}
 
 /* Room for `need` elements in all; false on failure (the vector is unchanged). */
-#define np_vec_reserve(vec, need)                                                         \
-	((need) <= (vec)->cap ||                                                          \
+#define np_vec_reserve(vec, need) \
+	((need) <= (vec)->cap ||  \
 	 np_vec_grow((void **)&(vec)->v, &(vec)->cap, (need), sizeof *(vec)->v))
 
 /* Append one; false on failure. */
-#define np_vec_push(vec, ...)                                                              \
-	(np_vec_reserve((vec), (vec)->n + 1) ? ((vec)->v[(vec)->n++] = (__VA_ARGS__), true) \
-	                                     : false)
+#define np_vec_push(vec, ...) \
+	(np_vec_reserve((vec), (vec)->n + 1) ? ((vec)->v[(vec)->n++] = (__VA_ARGS__), true) : false)
 
-#define np_vec_release(vec)          \
-	do {                         \
-		np_free((vec)->v);   \
-		(vec)->v = NULL;     \
-		(vec)->n = 0;        \
-		(vec)->cap = 0;      \
+#define np_vec_release(vec)        \
+	do {                       \
+		np_free((vec)->v); \
+		(vec)->v = NULL;   \
+		(vec)->n = 0;      \
+		(vec)->cap = 0;    \
 	} while (0)
 
 /* The function behind np_vec_reserve(): grows by halves, at least to `need`. */

@@ -1,5 +1,6 @@
 #include "base/str.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,8 @@ bool np_str_starts(np_str text, np_str prefix)
 
 bool np_str_ends(np_str text, np_str suffix)
 {
-	return text.len >= suffix.len && np_str_eq(np_str_from(text, text.len - suffix.len), suffix);
+	return text.len >= suffix.len &&
+	       np_str_eq(np_str_from(text, text.len - suffix.len), suffix);
 }
 
 bool np_str_istarts(np_str text, np_str prefix)
@@ -181,7 +183,7 @@ bool np_str_to_double(np_str text, double *out)
 		return false;
 	char *stop = NULL;
 	double value = strtod(copy, &stop);
-	if (stop != copy + text.len || value > 1.7976931348623157e308 || value < -1.7976931348623157e308)
+	if (stop != copy + text.len || isinf(value))
 		return false;
 	*out = value;
 	return true;

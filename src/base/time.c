@@ -207,7 +207,8 @@ int np_ns_format_human(char *out, size_t size, np_ns ns)
 	double value = (double)ns;
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
 		if (fabs(value) >= units[i].unit_ns)
-			return snprintf(out, size, "%.4g %s", value / units[i].unit_ns, units[i].name);
+			return snprintf(out, size, "%.4g %s", value / units[i].unit_ns,
+			                units[i].name);
 	return snprintf(out, size, "%" PRId64 " ns", ns);
 }
 

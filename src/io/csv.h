@@ -21,15 +21,19 @@
 #include "base/time.h"
 #include "io/input.h"
 
-enum { NP_CSV_MAX_COLUMNS = 4096, NP_CSV_MAX_ROW_BYTES = 64 << 20, NP_CSV_MAX_HEADER_BYTES = 1 << 20 };
+enum {
+	NP_CSV_MAX_COLUMNS = 4096,
+	NP_CSV_MAX_ROW_BYTES = 64 << 20,
+	NP_CSV_MAX_HEADER_BYTES = 1 << 20
+};
 
 struct np_csv_health {
-	uint64_t rows;        /* data rows given, blank lines don't count */
-	uint64_t short_rows;  /* with fewer fields than the header */
-	uint64_t long_rows;   /* with more */
-	uint64_t open_quotes; /* quotes that never close */
-	uint64_t nul_bytes;   /* rows with a NUL byte in them */
-	uint64_t first_bad_row; /* number of the first such row, 1 = the first behind the header; 0 none */
+	uint64_t rows;          /* data rows given, blank lines don't count */
+	uint64_t short_rows;    /* with fewer fields than the header */
+	uint64_t long_rows;     /* with more */
+	uint64_t open_quotes;   /* quotes that never close */
+	uint64_t nul_bytes;     /* rows with a NUL byte in them */
+	uint64_t first_bad_row; /* the first such row, 1 = the first behind the header; 0 none */
 	bool no_final_newline;  /* the last row does not end in a line break */
 };
 

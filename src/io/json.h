@@ -14,7 +14,9 @@
  * commas too many, brackets never closed, control characters and invalid UTF-8
  * in strings, escapes that don't exist, NaN and Infinity, `#` and `//`
  * comments (those only with NP_JSON_COMMENTS). Everything else is an error
- * with its byte offset ("file:offset").
+ * with its byte offset ("file:offset"). A NUL byte before the end of the
+ * outermost value is always one, at once: it tells of a hole in the file.
+ * Containers that are never closed get their END tokens all the same.
  *
  * Threads: a reader belongs to one thread at a time.
  */
@@ -54,13 +56,15 @@ struct np_json_repair {
 
 struct np_json_repairs {
 	struct np_json_repair trailing_comma; /* `,]`, `,}`, `,,`, a comma before the end */
-	struct np_json_repair unclosed;       /* containers (not strings) open at the end */
-	struct np_json_repair control_char;   /* bytes < 0x20 inside strings */
+	struct np_json_repair unclosed;       /* containers (not strings) open at the end;
+	                                       * first_offset: of the outermost */
+	struct np_json_repair control_char;   /* bytes 0x01 … 0x1F inside strings */
 	struct np_json_repair bad_utf8;       /* invalid sequences inside strings */
 	struct np_json_repair bad_escape;     /* `\x`, `\u12G4`, lone surrogates */
-	struct np_json_repair bad_number;     /* NaN, Infinity, leading zeros or `+`; read as they are */
+	struct np_json_repair bad_number;     /* NaN, Infinity, leading zeros or `+`; read as is */
 	struct np_json_repair comment;
-	struct np_json_repair trailing_bytes; /* NUL or white-space-like garbage behind the end */
+	struct np_json_repair trailing_bytes; /* NUL, VT, FF, ^Z behind the end, at most 64 KiB */
+	struct np_json_repair bom;            /* a byte order mark in front */
 };
 
 /* The sum of all counts. */
@@ -71,8 +75,9 @@ uint64_t np_json_repairs_total(const struct np_json_repairs *repairs);
 void np_json_repairs_describe(const struct np_json_repairs *repairs, struct np_buf *out);
 
 enum np_json_flags {
-	NP_JSON_STRICT = 1 << 0,   /* every repair is an error instead */
-	NP_JSON_COMMENTS = 1 << 1, /* accept # and // to the end of the line outside strings */
+	NP_JSON_STRICT = 1 << 0,   /* every repair is an error instead, comments too */
+	NP_JSON_COMMENTS = 1 << 1, /* accept # and // to the end of the line outside strings;
+	                            * reads byte by byte, for small files */
 };
 
 enum { NP_JSON_MAX_DEPTH = 1024 }; /* deeper is E_LIMIT */
@@ -87,30 +92,63 @@ void np_json_close(struct np_json *self);
 /*
  * The next token; NP_JSON_END after the outermost value (again and again).
  * After an error the reader gives the same error again. Errors: E_FORMAT,
- * E_TRUNCATED (input ends inside a string, or has no value at all is E_EMPTY),
+ * E_TRUNCATED (the input ends inside a string, a word, a number in a container,
+ * or behind a key; the offset is where that began), E_EMPTY (no value at all),
  * E_LIMIT, and those of the input.
  */
 enum np_status np_json_next(struct np_json *self, struct np_json_token *out, struct np_err *err);
 
 /*
  * Skip what the last token began: the value of a KEY, the rest of an OBJECT or
- * ARRAY just opened; nothing after a scalar. Checks brackets and strings, not
- * the grammar between them, and is faster for it. *raw (may be NULL) is the
- * skipped text for mapped and memory inputs (offset: *raw_offset), else empty.
+ * ARRAY just opened; nothing after a scalar. Checks brackets and where strings
+ * end, not the grammar between them nor what is inside strings, and is faster
+ * for it. *raw (may be NULL) is the whole value, an opening bracket already
+ * read included, for mapped and memory inputs (offset: *raw_offset), else empty.
  */
 enum np_status np_json_skip(struct np_json *self, np_str *raw, uint64_t *raw_offset,
                             struct np_err *err);
+
+struct np_json_member {
+	np_str key;
+	struct np_json_token value; /* containers: type OBJECT_BEGIN or ARRAY_BEGIN and the
+	                             * text of all of it, skipped as by np_json_skip() */
+	uint64_t key_offset;
+	bool key_escaped;
+};
+
+/*
+ * The members of the object just opened (or the rest of them), up to `max`: one
+ * call for what would be some twenty of np_json_next(), the fast way to read
+ * arrays of small objects. *n < max: the object is closed (its OBJECT_END is
+ * consumed); *n == max: call again for the rest, which may be none. All of
+ * out[0 … *n) is valid until the next call. On an error *n members before it
+ * are good. E_USAGE when the reader is not inside an object.
+ */
+enum np_status np_json_members(struct np_json *self, struct np_json_member *out, size_t max,
+                               size_t *n, struct np_err *err);
+
+/*
+ * Read another text in memory with this reader, from its start: e.g. the `args`
+ * that np_json_members() gave, only where they are wanted. `offset` is what its
+ * first byte counts as; flags and the name in messages stay, repairs begin anew.
+ * The reader's own input is done with.
+ */
+void np_json_rewind(struct np_json *self, np_str text, uint64_t offset);
 
 const struct np_json_repairs *np_json_repairs(const struct np_json *self);
 
 /* Bytes of content consumed so far, for progress. */
 uint64_t np_json_offset(const struct np_json *self);
 
+/* Test hook, directly after np_json_open() of a memory input: see it through
+ * windows that grow by `bytes`, as those of gzip inputs do. */
+void np_json_test_windows(struct np_json *self, size_t bytes);
+
 /*
  * The value of a raw string: escapes resolved to UTF-8, invalid bytes and lone
  * surrogates as U+FFFD, unknown escapes as the character behind the backslash.
  * The result is `raw` itself when there is nothing to do, else in `scratch`
- * (cleared first).
+ * (cleared first; scratch->failed tells of too little memory).
  */
 np_str np_json_unescape(np_str raw, struct np_buf *scratch);
 
@@ -121,7 +159,15 @@ enum np_status np_json_validate(struct np_input *input, struct np_json_repairs *
 
 /* ── the small tree, for files of KB to MB ─────────────────────────────────── */
 
-enum np_jtype { NP_J_NULL, NP_J_FALSE, NP_J_TRUE, NP_J_NUMBER, NP_J_STRING, NP_J_ARRAY, NP_J_OBJECT };
+enum np_jtype {
+	NP_J_NULL,
+	NP_J_FALSE,
+	NP_J_TRUE,
+	NP_J_NUMBER,
+	NP_J_STRING,
+	NP_J_ARRAY,
+	NP_J_OBJECT
+};
 
 /* A node. Children of arrays and objects are an array of their own, in order;
  * an object's child has its key. All memory belongs to the arena. */
@@ -148,9 +194,9 @@ enum np_status np_json_parse_file(struct np_arena *arena, const char *path, unsi
 const struct np_jval *np_jget(const struct np_jval *object, const char *key);
 /* "config.common_config.schedule" */
 const struct np_jval *np_jpath(const struct np_jval *root, const char *dotted);
-np_str np_jstr(const struct np_jval *value);                 /* STRING only */
-bool np_ji64(const struct np_jval *value, int64_t *out);     /* NUMBER or numeric STRING */
-bool np_jdouble(const struct np_jval *value, double *out);   /* NUMBER or numeric STRING */
+np_str np_jstr(const struct np_jval *value);               /* STRING only */
+bool np_ji64(const struct np_jval *value, int64_t *out);   /* NUMBER or numeric STRING */
+bool np_jdouble(const struct np_jval *value, double *out); /* NUMBER or numeric STRING */
 bool np_jbool(const struct np_jval *value, bool *out);
 
 /* ── writing ───────────────────────────────────────────────────────────────── */

@@ -18,15 +18,16 @@ bool np_format_parse(const char *name, enum np_format *out);
 
 struct np_write_options {
 	enum np_format format;
-	bool color;          /* ANSI colours in text */
-	unsigned width;      /* columns of the terminal; 0: do not cut */
-	bool verbose;        /* text: all evidence, help lines; else a few */
-	const char *table;   /* csv: only this table id; NULL: all, each under a "# id" line */
+	bool color;        /* ANSI colours in text */
+	unsigned width;    /* columns of the terminal; 0: do not cut */
+	bool verbose;      /* text: all evidence, help lines; else a few */
+	const char *table; /* csv: only this table id; NULL: all, each under a "# id" line */
 };
 
 /* Append the rendered report to `out`. E_NOMEM; E_NOTFOUND for an unknown table. */
-enum np_status np_report_write(const struct np_report *report, const struct np_write_options *options,
-                               struct np_buf *out, struct np_err *err);
+enum np_status np_report_write(const struct np_report *report,
+                               const struct np_write_options *options, struct np_buf *out,
+                               struct np_err *err);
 
 /* Append `text` as it may be shown on a terminal: control characters, C1, bidi
  * overrides and invalid UTF-8 as visible escapes (\x1b, \u202e), else unchanged. */

@@ -38,7 +38,8 @@ static void cells_that_are_not_numbers_are_told_apart(void **state)
 	static const char *const na[] = {"", " ", "N/A", "n/a\t", "NA", "None", "null", "-"};
 	for (size_t i = 0; i < sizeof na / sizeof *na; i++)
 		(void)us(na[i], NP_NUM_NA);
-	static const char *const bad[] = {"x", "1.2.3", "1e", "--1", "1 2", ".", "+", "0x10", "nan", "inf"};
+	static const char *const bad[] = {"x", "1.2.3", "1e",   "--1", "1 2",
+	                                  ".", "+",     "0x10", "nan", "inf"};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		(void)us(bad[i], NP_NUM_BAD);
 	(void)us("9223372036854775.808", NP_NUM_RANGE);

@@ -16,11 +16,11 @@
 
 #include "base/str.h"
 
-#define assert_str(text, expected)                                                       \
-	do {                                                                             \
-		np_str text_ = (text);                                                   \
-		const char *expected_ = (expected);                                      \
-		if (!np_str_is(text_, expected_))                                        \
+#define assert_str(text, expected)                                                           \
+	do {                                                                                 \
+		np_str text_ = (text);                                                       \
+		const char *expected_ = (expected);                                          \
+		if (!np_str_is(text_, expected_))                                            \
 			fail_msg("got \"%.*s\", expected \"%s\"", NP_FMT(text_), expected_); \
 	} while (0)
 
@@ -37,7 +37,8 @@ static inline const char *shared_path(const char *relative)
 	if (root)
 		(void)snprintf(path, sizeof path, "%s/%s", root, relative);
 	else
-		(void)snprintf(path, sizeof path, "%s/../shared/%s", source ? source : ".", relative);
+		(void)snprintf(path, sizeof path, "%s/../shared/%s", source ? source : ".",
+		               relative);
 	return access(path, R_OK) == 0 ? path : NULL;
 }
 
