@@ -62,7 +62,8 @@ bool np_trace_sort_host_ops(struct np_profile *profile)
 	bool ok = a && b;
 	for (size_t i = 0; ok && i < n; i++)
 		a[i] = (struct item){(uint64_t)(t->start_ns[i] - first), (uint32_t)i};
-	for (unsigned shift = 0; ok && shift < 64 && (uint64_t)(last - first) >> shift; shift += DIGIT_BITS) {
+	for (unsigned shift = 0; ok && shift < 64 && (uint64_t)(last - first) >> shift;
+	     shift += DIGIT_BITS) {
 		pass(a, b, n, shift);
 		struct item *swap = a;
 		a = b;
