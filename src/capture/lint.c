@@ -418,29 +418,30 @@ static void lint_ccu(const struct set *set)
 
 /* ── single captures ── */
 
-static const char *capture_home(const struct np_capture *capture)
-{
-	return capture->path;
-}
-
 const char *np_reanalyse_command(struct np_report *report, const struct np_capture *capture)
 {
-	if (capture->framework == NP_FW_MSPROF) {
-		struct np_buf text = {0};
-		np_buf_printf(&text, "msprof --export=on --output=%s",
-		              np_shell_quote(report, capture_home(capture)));
-		const char *kept = np_arena_cstr(&report->arena, np_buf_str(&text));
-		np_buf_release(&text);
-		return kept ? kept : "";
-	}
-	/* the path goes in as an argument, so that no quoting can break out of the program */
-	const char *module = capture->framework == NP_FW_MINDSPORE
-	                             ? "from mindspore.profiler.profiler import analyse"
-	                             : "from torch_npu.profiler.profiler import analyse";
-	const char *text = np_arena_printf(
-		&report->arena, "python3 -c 'import sys; %s; analyse(sys.argv[1]%s)' %s", module,
-		capture->framework == NP_FW_MINDSPORE ? "" : ", max_process_number=8",
-		np_shell_quote(report, capture_home(capture)));
+	const char *path = np_shell_quote(report, capture->path);
+	/* the command is right only where the raw dump is; say so when it is not here */
+	const char *remark = capture->formats & NP_HAS_RAW
+	                             ? ""
+	                             : "  # where its FRAMEWORK/ and PROF_*/ are: not in this copy";
+	const char *text;
+	if (capture->framework == NP_FW_MSPROF)
+		text = np_arena_printf(&report->arena, "msprof --export=on --output=%s%s", path,
+		                       remark);
+	else if (capture->framework == NP_FW_MINDSPORE)
+		text = np_arena_printf(
+			&report->arena,
+			"python3 -c 'import sys; from mindspore.profiler.profiler import "
+			"analyse; analyse(sys.argv[1])' %s%s",
+			path, remark);
+	else
+		/* the path goes in as an argument, so no quoting can break out of the program */
+		text = np_arena_printf(
+			&report->arena,
+			"python3 -c 'import sys; from torch_npu.profiler.profiler import "
+			"analyse; analyse(sys.argv[1], max_process_number=8)' %s%s",
+			path, remark);
 	return text ? text : "";
 }
 
