@@ -204,34 +204,47 @@ static void tell_all_na(struct np_gate *gate, const char *file)
 	            "task_time l0 or off emits no PMU values");
 }
 
+static void judge_table_values(struct np_gate *gate, struct np_check_result *out,
+                               const struct np_csv_facts *csv, bool *told)
+{
+	const char *path = np_gate_short_path(gate, csv->file->path);
+	if (csv->sampled == 0) {
+		np_check_fail(out, "%s has no row of an AI core", path);
+	} else if (csv->sampled_valued == 0) {
+		np_check_fail(out, "%s: N/A in all of %zu sampled rows", path, csv->sampled);
+		if (!*told)
+			tell_all_na(gate, csv->file->path);
+		*told = true;
+	} else {
+		np_check_pass(out, "%s: %zu of %zu sampled rows have values", path,
+		              csv->sampled_valued, csv->sampled);
+	}
+}
+
+/* Every table with unit ratios is looked at: one rank with values must not hide another
+ * without. (The field's script looks at the best table only.) */
 void np_check_values(struct np_gate *gate, struct np_check_result *out)
 {
-	const struct np_csv_facts *csv = best_units(gate);
-	size_t db = best_db(gate);
-	if (csv) {
-		const char *path = np_gate_short_path(gate, csv->file->path);
-		if (csv->sampled == 0) {
-			np_check_fail(out, "%s has no row of an AI core", path);
-		} else if (csv->sampled_valued == 0) {
-			np_check_fail(out, "%s: N/A in all of %zu sampled rows", path,
-			              csv->sampled);
-			tell_all_na(gate, csv->file->path);
-		} else {
-			np_check_pass(out, "%s: %zu of %zu sampled rows have values", path,
-			              csv->sampled_valued, csv->sampled);
-		}
-	} else if (db != SIZE_MAX) {
-		const struct np_summary *sum = &gate->summaries[db];
-		const char *label = np_gate_label(gate, gate->all->captures.v[db]);
+	bool told = false;
+	for (size_t i = 0; i < gate->csv.n; i++)
+		if (gate->csv.v[i].status == NP_OK && gate->csv.v[i].header.units &&
+		    gate->csv.v[i].file->slice <= 0)
+			judge_table_values(gate, out, &gate->csv.v[i], &told);
+	for (size_t i = 0; i < gate->all->captures.n; i++) {
+		const struct np_summary *sum = &gate->summaries[i];
+		const struct np_capture *capture = gate->all->captures.v[i];
+		if (!np_gate_counts(capture) || !db_only(capture) || sum->units == 0)
+			continue;
+		const char *label = np_gate_label(gate, capture);
 		if (sum->with_units == 0)
 			np_check_fail(out, "%s: no unit ratio in any of %zu kernels", label,
 			              sum->judged_kernels);
 		else
 			np_check_pass(out, "%s: %zu of %zu kernels have values", label,
 			              sum->with_units, sum->judged_kernels);
-	} else {
-		np_check_unknown(out, "there is no table with unit ratios to look at");
 	}
+	if (out->verdict == NP_VERDICT_NONE)
+		np_check_unknown(out, "there is no table with unit ratios to look at");
 }
 
 /* ── 5: data rows ── */

@@ -29,7 +29,10 @@ static void tell_trace(struct np_gate *gate, const struct np_trace_facts *trace,
 	struct np_finding *finding =
 		np_report_finding(gate->report, code, NP_ERROR, "%s is not valid JSON",
 	                          np_gate_short_path(gate, trace->file->path));
-	np_finding_evidence(finding, trace->file->path, NULL, NULL, "%s", what);
+	/* the error's place is the path with the byte offset */
+	bool placed = trace->status != NP_OK && *trace->err.where;
+	np_finding_evidence(finding, placed ? trace->err.where : trace->file->path, NULL, NULL,
+	                    "%s", what);
 	if (strcmp(code, "TRACE_REPAIRED") == 0 || strcmp(code, "BAD_UTF8") == 0)
 		np_finding_detail(
 			finding,

@@ -70,7 +70,7 @@ void np_check_fail(struct np_check_result *self, const char *fmt, ...)
 bool np_gate_counts(const struct np_capture *capture);
 /* "rank 3" or the directory's name; in the report's arena. */
 const char *np_gate_label(struct np_gate *gate, const struct np_capture *capture);
-/* Path below the input, without ASCEND_PROFILER_OUTPUT, for messages. */
+/* "rank 3: kernel_details.csv": which capture, and where in it, for messages. */
 const char *np_gate_short_path(struct np_gate *gate, const char *path);
 
 /* The checks; see the table in gate.c for titles and profiles. */

@@ -68,16 +68,31 @@ const char *np_gate_label(struct np_gate *gate, const struct np_capture *capture
 	return text ? text : "";
 }
 
+/* The capture that a path lies in, or NULL. */
+static const struct np_capture *capture_of(const struct np_gate *gate, const char *path)
+{
+	for (size_t i = 0; i < gate->all->captures.n; i++) {
+		const char *home = gate->all->captures.v[i]->path;
+		size_t len = strlen(home);
+		if (strncmp(path, home, len) == 0 && path[len] == '/')
+			return gate->all->captures.v[i];
+	}
+	return NULL;
+}
+
 const char *np_gate_short_path(struct np_gate *gate, const char *path)
 {
+	const struct np_capture *capture = capture_of(gate, path);
 	size_t len = strlen(gate->all->root);
-	if (strncmp(path, gate->all->root, len) == 0 && path[len] == '/')
-		path += len + 1;
-	const char *output = strstr(path, "ASCEND_PROFILER_OUTPUT/");
-	if (!output)
-		return path;
-	const char *text = np_arena_printf(&gate->report->arena, "%.*s%s", (int)(output - path),
-	                                   path, output + sizeof "ASCEND_PROFILER_OUTPUT/" - 1);
+	if (!capture)
+		return strncmp(path, gate->all->root, len) == 0 && path[len] == '/' ? path + len + 1
+		                                                                    : path;
+	const char *inside = path + strlen(capture->path) + 1;
+	static const char output[] = "ASCEND_PROFILER_OUTPUT/";
+	if (strncmp(inside, output, sizeof output - 1) == 0)
+		inside += sizeof output - 1;
+	const char *text = np_arena_printf(&gate->report->arena, "%s: %s",
+	                                   np_gate_label(gate, capture), inside);
 	return text ? text : path;
 }
 
@@ -190,10 +205,28 @@ static void tell_db_only(const struct np_gate *gate)
 	}
 }
 
+/* Was it collected without what this profile needs, on purpose? */
+static bool made_for_something_else(const struct np_gate *gate)
+{
+	for (size_t i = 0; i < gate->all->captures.n; i++) {
+		const struct np_capture *capture = gate->all->captures.v[i];
+		if (!np_gate_counts(capture))
+			continue;
+		bool no_pmu = strcmp(capture->config.aic_metrics, "AiCoreNone") == 0 ||
+		              strcmp(capture->config.level, "Level0") == 0;
+		bool no_text = np_capture_has_data(capture) && !(capture->formats & NP_HAS_TEXT);
+		if (no_pmu || no_text)
+			return true;
+	}
+	return false;
+}
+
 /* A capture made for something else is told so; it is never judged by a weaker
  * profile without being asked. */
 static void suggest_profile(struct np_gate *gate, struct np_report *report)
 {
+	if (!made_for_something_else(gate))
+		return;
 	for (unsigned p = 0; p < NP_GATE_N_PROFILES; p++) {
 		if (p == (unsigned)gate->options->profile)
 			continue;
