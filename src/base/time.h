@@ -30,7 +30,10 @@ bool np_is_na(np_str text);
  */
 enum np_num np_decimal_scaled(np_str text, int scale, int64_t *out);
 
-#define np_us_to_ns(text, out) np_decimal_scaled((text), 3, (out))
+static inline enum np_num np_us_to_ns(np_str text, np_ns *out)
+{
+	return np_decimal_scaled(text, 3, out);
+}
 
 /* Floating numbers in cells, e.g. ratios: trimmed, NA told apart from bad. */
 enum np_num np_num_double(np_str text, double *out);

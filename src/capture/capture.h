@@ -20,11 +20,11 @@
 #include "profile/profile.h"
 
 enum np_framework {
-	NP_FW_UNKNOWN, /* deliverables without a directory that says whose they are */
-	NP_FW_TORCH,   /* *_ascend_pt */
+	NP_FW_UNKNOWN,   /* deliverables without a directory that says whose they are */
+	NP_FW_TORCH,     /* *_ascend_pt */
 	NP_FW_MINDSPORE, /* *_ascend_ms */
-	NP_FW_MSPROF,  /* PROF_* */
-	NP_FW_CLUSTER, /* cluster_analysis_output: results, not a rank */
+	NP_FW_MSPROF,    /* PROF_* */
+	NP_FW_CLUSTER,   /* cluster_analysis_output: results, not a rank */
 };
 
 enum np_capture_format {
@@ -36,12 +36,12 @@ enum np_capture_format {
 };
 
 enum np_rank_source {
-	NP_RANK_UNKNOWN,       /* a state of its own, never -1 and never dropped */
-	NP_RANK_INFO_NAME,     /* profiler_info_<N>.json */
-	NP_RANK_DEVICE_MAP,    /* RANK_DEVICE_MAP in the db */
-	NP_RANK_DB_NAME,       /* ascend_pytorch_profiler_<N>.db */
-	NP_RANK_INFO_CONTENT,  /* rank_id in profiler_info or info.json */
-	NP_RANK_DIR_NAME,      /* rank_3_…, …_rank3_… */
+	NP_RANK_UNKNOWN,      /* a state of its own, never -1 and never dropped */
+	NP_RANK_INFO_NAME,    /* profiler_info_<N>.json */
+	NP_RANK_DEVICE_MAP,   /* RANK_DEVICE_MAP in the db */
+	NP_RANK_DB_NAME,      /* ascend_pytorch_profiler_<N>.db */
+	NP_RANK_INFO_CONTENT, /* rank_id in profiler_info or info.json */
+	NP_RANK_DIR_NAME,     /* rank_3_…, …_rank3_… */
 };
 
 const char *np_framework_name(enum np_framework framework);
@@ -60,23 +60,25 @@ struct np_file {
 
 /* The recorded configuration; what is not recorded is "" or NP_NO_I64 or -1. */
 struct np_config {
-	bool recorded;             /* a profiler_info was found and could be read */
-	const char *level;         /* "Level0", "Level1", "Level2", "Level_none" */
-	const char *aic_metrics;   /* "PipeUtilization", "AiCoreNone", … as torch_npu's users write it */
-	const char *export_types;  /* "text", "db", "text,db" */
-	const char *activities;    /* "CPU,NPU" */
+	bool recorded;     /* a profiler_info was found and could be read */
+	const char *level; /* "Level0", "Level1", "Level2", "Level_none" */
+	const char
+		*aic_metrics; /* "PipeUtilization", "AiCoreNone", … as torch_npu's users write it */
+	const char *export_types; /* "text", "db", "text,db" */
+	const char *activities;   /* "CPU,NPU" */
 	const char *torch_npu_version, *cann_version;
 	bool has_schedule;
 	int64_t wait, warmup, active, repeat, skip_first, skip_first_wait;
 	int with_stack, record_shapes, profile_memory, l2_cache, data_simplification; /* 0, 1, -1 */
-	np_ns end_ns;              /* collectionTimeEnd, NP_NO_I64 */
+	np_ns end_ns; /* collectionTimeEnd, NP_NO_I64 */
 };
 
 struct np_group {
 	const char *comm_name; /* communicator name */
 	const char *name;      /* "default_group", "tp", … */
-	uint64_t hash;         /* of the communicator name: what data files call the group (torch_npu.md §2.2) */
-	const int64_t *ranks;  /* global */
+	uint64_t
+		hash; /* of the communicator name: what data files call the group (torch_npu.md §2.2) */
+	const int64_t *ranks; /* global */
 	size_t n_ranks;
 };
 
@@ -88,29 +90,31 @@ struct np_problem {
 
 struct np_capture {
 	enum np_framework framework;
-	unsigned formats; /* enum np_capture_format */
-	const char *path; /* its directory, or the single file */
-	const char *name; /* last component of path */
+	unsigned formats;   /* enum np_capture_format */
+	const char *path;   /* its directory, or the single file */
+	const char *name;   /* last component of path */
 	const char *output; /* directory of the deliverables, NULL if there is none */
 	int64_t rank;       /* NP_NO_I64: unknown */
 	enum np_rank_source rank_source;
-	int64_t device;      /* NP_NO_I64: unknown */
-	const char *host;    /* worker name of the directory, or hostname recorded; "" */
+	int64_t device;   /* NP_NO_I64: unknown */
+	const char *host; /* worker name of the directory, or hostname recorded; "" */
 	const char *host_uid;
-	int64_t pid;         /* NP_NO_I64 */
-	const char *batch;   /* time stamp of the directory name, "" */
-	const char *group_dir; /* path of the parent below the input: verl's role (actor, rollout), "" */
-	bool n_a_rank_ok;    /* one process without distributed: an unknown rank is normal */
+	const char *npu_name; /* "Ascend910B", from NPU_INFO; "" */
+	int64_t pid;          /* NP_NO_I64 */
+	const char *batch;    /* time stamp of the directory name, "" */
+	const char *
+		group_dir; /* path of the parent below the input: verl's role (actor, rollout), "" */
+	bool n_a_rank_ok;  /* one process without distributed: an unknown rank is normal */
 	struct np_config config;
 	const char *distributed; /* "tp=2 pp=2 dp=2 …" or "" */
 	int64_t world_size;      /* NP_NO_I64 */
 	struct np_group *groups;
 	size_t n_groups;
-	NP_VEC(struct np_file) files;     /* sorted by role, then slice, then name */
+	NP_VEC(struct np_file) files; /* sorted by role, then slice, then name */
 	NP_VEC(struct np_problem) problems;
-	NP_VEC(const char *) prof_dirs;   /* PROF_* inside, or itself */
+	NP_VEC(const char *) prof_dirs; /* PROF_* inside, or itself */
 	bool has_framework_dir;
-	bool analyse_done; /* the empty marker analyse.done is there */
+	bool analyse_done;  /* the empty marker analyse.done is there */
 	uint64_t raw_bytes; /* of the raw dump */
 };
 

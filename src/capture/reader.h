@@ -19,20 +19,24 @@ struct np_read {
 };
 
 /* kernel_details*.csv, op_summary*.csv (slices: call once per file, in order), task_time*.csv */
-enum np_status np_read_kernels_csv(const struct np_read *read, const char *path, struct np_err *err);
+enum np_status np_read_kernels_csv(const struct np_read *read, const char *path,
+                                   struct np_err *err);
 
 /* trace_view.json, msprof_*.json: host ops, tasks, comm, flows, counters, step ranges */
 enum np_status np_read_trace(const struct np_read *read, const char *path, struct np_err *err);
 
 /* ascend_pytorch_profiler*.db, ascend_mindspore_profiler*.db, msprof_*.db */
-enum np_status np_read_profiler_db(const struct np_read *read, const char *path, struct np_err *err);
+enum np_status np_read_profiler_db(const struct np_read *read, const char *path,
+                                   struct np_err *err);
 
 /* analysis.db, communication_analyzer.db */
-enum np_status np_read_analysis_db(const struct np_read *read, const char *path, struct np_err *err);
+enum np_status np_read_analysis_db(const struct np_read *read, const char *path,
+                                   struct np_err *err);
 
 /* communication.json, communication_matrix.json */
 enum np_status np_read_comm_json(const struct np_read *read, const char *path, struct np_err *err);
-enum np_status np_read_comm_matrix(const struct np_read *read, const char *path, struct np_err *err);
+enum np_status np_read_comm_matrix(const struct np_read *read, const char *path,
+                                   struct np_err *err);
 
 /* step_trace_time.csv */
 enum np_status np_read_step_trace(const struct np_read *read, const char *path, struct np_err *err);

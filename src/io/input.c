@@ -160,13 +160,14 @@ struct gzip {
 
 struct np_input {
 	char *name;
-	const char *base;      /* the file or memory */
+	const char *base; /* the file or memory */
 	size_t len;
 	struct map_slot *slot; /* NULL: memory, or an empty file */
 	size_t released;       /* pages below base + released were given back */
 	size_t window_bytes;   /* test hook, 0: none */
 	size_t pos, given;     /* whole inputs: the last window is [pos, pos + given) */
-	uint64_t offset;       /* content offset of the last window */
+	uint64_t begin;        /* content offset of the first byte */
+	uint64_t offset;       /* and of the last window */
 	bool is_gzip;
 	struct gzip gz;
 };
@@ -269,7 +270,7 @@ enum np_status np_input_open_mem(np_str bytes, const char *name, uint64_t offset
 		return NP_E_NOMEM;
 	(*out)->base = bytes.ptr;
 	(*out)->len = bytes.len;
-	(*out)->offset = offset;
+	(*out)->begin = (*out)->offset = offset;
 	return NP_OK;
 }
 
@@ -386,7 +387,8 @@ static enum np_status gzip_next(struct np_input *self, size_t consumed, struct n
 	size_t before = gz->len;
 	gzip_fill(self);
 	if (gz->failed && gz->len == before)
-		return np_err_at(err, gz->failed, self->name, self->offset + gz->len, "%s", gz->why);
+		return np_err_at(err, gz->failed, self->name, self->offset + gz->len, "%s",
+		                 gz->why);
 	if (gz->fed - gz->z.avail_in > self->released + RELEASE_STEP) {
 		size_t done = (gz->fed - gz->z.avail_in) & ~(size_t)(RELEASE_STEP - 1);
 		(void)madvise((void *)(uintptr_t)self->base, done, MADV_DONTNEED);
@@ -456,6 +458,11 @@ const char *np_input_name(const struct np_input *self)
 uint64_t np_input_file_size(const struct np_input *self)
 {
 	return self->len;
+}
+
+uint64_t np_input_begin(const struct np_input *self)
+{
+	return self->begin;
 }
 
 bool np_input_is_gzip(const struct np_input *self)

@@ -75,6 +75,8 @@ bool np_input_faulted(const struct np_input *self);
 const char *np_input_name(const struct np_input *self);
 /* On disk (compressed size for gzip); for memory inputs their length. */
 uint64_t np_input_file_size(const struct np_input *self);
+/* Content offset of the first byte: 0, but for memory inputs. */
+uint64_t np_input_begin(const struct np_input *self);
 bool np_input_is_gzip(const struct np_input *self);
 
 /* Test hook, before the first np_input_next(): windows grow by this many bytes at a

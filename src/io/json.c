@@ -22,7 +22,7 @@ static __attribute__((cold)) enum np_status stopped(struct np_json *self, enum n
 		return self->status;
 	if (self->stop == STOP_NUL)
 		return np_json_fail(self, NP_E_FORMAT, self->scanned,
-		            "NUL byte: the file has a hole or is damaged");
+		                    "NUL byte: the file has a hole or is damaged");
 	return np_json_fail(self, code, offset, what);
 }
 
@@ -49,8 +49,8 @@ static __attribute__((noinline)) bool is_clean(struct np_json *self, uint64_t op
 	uint64_t word = self->odd[i] & ~0ull << (open - self->batch) % NP_JSON_BLOCK;
 	while (!word && ++i < self->n_blocks)
 		word = self->odd[i];
-	self->clean_end = self->batch + i * NP_JSON_BLOCK +
-	                  (word ? (unsigned)__builtin_ctzll(word) : 0);
+	self->clean_end =
+		self->batch + i * NP_JSON_BLOCK + (word ? (unsigned)__builtin_ctzll(word) : 0);
 	return close <= self->clean_end;
 }
 
@@ -63,11 +63,12 @@ static __attribute__((noinline)) enum np_status check_string(struct np_json *sel
 		return NP_OK;
 	if (r->control_char.count)
 		return np_json_fail(self, NP_E_FORMAT, r->control_char.first_offset,
-		            "control character in a string");
+		                    "control character in a string");
 	if (r->bad_utf8.count)
 		return np_json_fail(self, NP_E_FORMAT, r->bad_utf8.first_offset, "invalid UTF-8");
 	if (r->bad_escape.count)
-		return np_json_fail(self, NP_E_FORMAT, r->bad_escape.first_offset, "invalid escape");
+		return np_json_fail(self, NP_E_FORMAT, r->bad_escape.first_offset,
+		                    "invalid escape");
 	return NP_OK;
 }
 
@@ -95,8 +96,16 @@ static __attribute__((cold)) enum np_status odd_scalar(struct np_json *self, boo
                                                        struct np_json_token *out)
 {
 	if (at_end && np_json_is_unfinished(out->text))
-		return np_json_fail(self, NP_E_TRUNCATED, out->offset, "the input ends inside this value");
+		return np_json_fail(self, NP_E_TRUNCATED, out->offset,
+		                    "the input ends inside this value");
 	return junk(self, out->offset, "a value");
+}
+
+/* np_json_is_plain_number() where it may look. */
+INLINE bool is_plain_number(const struct np_json *self, np_str text)
+{
+	size_t before = (size_t)(text.ptr - self->window.ptr);
+	return self->window.len - before >= 16 && np_json_is_plain_number(text);
 }
 
 /* Set type, or refuse the text. */
@@ -110,13 +119,17 @@ INLINE enum np_status classify(struct np_json *self, bool at_end, struct np_json
 			return NP_OK;
 		return odd_scalar(self, at_end, out);
 	}
-	enum np_json_numeric verdict = np_json_check_number(out->text);
+	enum np_json_numeric verdict = NP_JSON_NUMERIC_OK;
+	if (!is_plain_number(self, out->text))
+		verdict = np_json_check_number(out->text);
 	if (UNLIKELY(verdict == NP_JSON_NUMERIC_BAD))
 		return odd_scalar(self, at_end, out);
 	if (UNLIKELY(verdict == NP_JSON_NUMERIC_REPAIR))
-		NP_TRY(np_json_repair(self, &self->repairs.bad_number, out->offset, 1, "not a JSON number"));
+		NP_TRY(np_json_repair(self, &self->repairs.bad_number, out->offset, 1,
+		                      "not a JSON number"));
 	if (UNLIKELY(at_end) && self->depth) /* the rest of its digits may be missing */
-		return np_json_fail(self, NP_E_TRUNCATED, out->offset, "the input ends inside this number");
+		return np_json_fail(self, NP_E_TRUNCATED, out->offset,
+		                    "the input ends inside this number");
 	return NP_OK;
 }
 
@@ -219,8 +232,7 @@ INLINE enum np_status value(struct np_json *self, char c, uint64_t offset,
 }
 
 /* A key whose first byte `c` was taken at `offset`, and its colon. */
-INLINE enum np_status key(struct np_json *self, char c, uint64_t offset,
-                          struct np_json_token *out)
+INLINE enum np_status key(struct np_json *self, char c, uint64_t offset, struct np_json_token *out)
 {
 	uint64_t colon;
 	out->type = NP_JSON_KEY;
@@ -249,7 +261,7 @@ static enum np_status close_unclosed(struct np_json *self)
 	self->state = CLOSING;
 	self->end = self->scanned;
 	return np_json_repair(self, &self->repairs.unclosed, self->root, self->depth,
-	              "the input ends inside this container");
+	                      "the input ends inside this container");
 }
 
 /* No more bits where a token was due. */
@@ -279,7 +291,7 @@ static enum np_status read_rest_byte(struct np_json *self, char c, uint64_t pos,
 	}
 	if (*slash ? c == '/' : self->comments && c == '#') {
 		uint64_t start = *slash ? pos - 1 : pos;
-		if (start >= self->scanned) /* else the scan has counted it */
+		if (start >= self->looked) /* else the scan has counted it */
 			np_json_repair_add(&self->repairs.comment, start, 1);
 		*in_comment = true;
 		*slash = false;
@@ -315,7 +327,8 @@ static enum np_status read_rest(struct np_json *self)
 			return self->status;
 	}
 	if (slash)
-		return np_json_fail(self, NP_E_FORMAT, pos - 1, "bytes behind the end of the value");
+		return np_json_fail(self, NP_E_FORMAT, pos - 1,
+		                    "bytes behind the end of the value");
 	self->end = pos;
 	return NP_OK;
 }
@@ -337,7 +350,8 @@ static __attribute__((noinline)) enum np_status finish(struct np_json *self,
 	if (self->state != ENDED)
 		NP_TRY(read_rest(self));
 	if (np_input_faulted(self->input))
-		return np_json_fail(self, NP_E_IO, self->end, "the file became shorter while it was read");
+		return np_json_fail(self, NP_E_IO, self->end,
+		                    "the file became shorter while it was read");
 	self->state = ENDED;
 	*out = (struct np_json_token){.type = NP_JSON_END, .offset = self->end};
 	return NP_OK;
@@ -348,7 +362,8 @@ static enum np_status stopped_after_comma(struct np_json *self, uint64_t comma,
                                           struct np_json_token *out)
 {
 	if (self->stop == STOP_EOF)
-		NP_TRY(np_json_repair(self, &self->repairs.trailing_comma, comma, 1, "a comma before the end"));
+		NP_TRY(np_json_repair(self, &self->repairs.trailing_comma, comma, 1,
+		                      "a comma before the end"));
 	NP_TRY(close_unclosed(self));
 	return finish(self, out);
 }
@@ -366,7 +381,8 @@ static __attribute__((cold)) enum np_status extra_commas(struct np_json *self, u
                                                          uint64_t *pos, char *c)
 {
 	while (*c == ',') {
-		NP_TRY(np_json_repair(self, &self->repairs.trailing_comma, *pos, 1, "a comma too many"));
+		NP_TRY(np_json_repair(self, &self->repairs.trailing_comma, *pos, 1,
+		                      "a comma too many"));
 		if (!take(self, pos)) {
 			*c = 0;
 			return NP_OK;
@@ -374,7 +390,7 @@ static __attribute__((cold)) enum np_status extra_commas(struct np_json *self, u
 		*c = *at(self, *pos);
 	}
 	return is_close(*c) ? np_json_repair(self, &self->repairs.trailing_comma, comma, 1,
-	                             "a comma before the closing bracket")
+	                                     "a comma before the closing bracket")
 	                    : NP_OK;
 }
 
@@ -428,7 +444,8 @@ enum np_status np_json_next(struct np_json *self, struct np_json_token *out, str
 static __attribute__((cold)) enum np_status skip_stopped(struct np_json *self, uint32_t target)
 {
 	if (self->stop == STOP_EOF && self->scan_state.in_string)
-		return np_json_fail(self, NP_E_TRUNCATED, self->last_bit, "the input ends inside this string");
+		return np_json_fail(self, NP_E_TRUNCATED, self->last_bit,
+		                    "the input ends inside this string");
 	NP_TRY(close_unclosed(self));
 	while (self->depth > target)
 		pop(self);
@@ -510,41 +527,159 @@ enum np_status np_json_skip(struct np_json *self, np_str *raw, uint64_t *raw_off
 	return give(self, status, err);
 }
 
+/*
+ * The common member `, "key": value` without the state machine: a cursor over the
+ * batch's structure bits, in registers. Nothing is changed before the member is
+ * known to be plain and inside the batch; else the answer is false and the long
+ * way begins where this one did.
+ */
+struct cursor {
+	const uint64_t *structure;
+	uint64_t bits;
+	size_t index, n_blocks;
+};
+
+/* The next structure bit as an offset in the batch. */
+INLINE bool cursor_take(struct cursor *self, size_t *pos)
+{
+	while (UNLIKELY(!self->bits)) {
+		if (++self->index >= self->n_blocks)
+			return false;
+		self->bits = self->structure[self->index];
+	}
+	*pos = self->index * NP_JSON_BLOCK + (unsigned)__builtin_ctzll(self->bits);
+	self->bits &= self->bits - 1;
+	return true;
+}
+
+/* The string from the quote at `open` is plain text; *close is its other quote. */
+INLINE bool cursor_string(struct np_json *reader, struct cursor *self, size_t open, size_t *close)
+{
+	if (UNLIKELY(!cursor_take(self, close)))
+		return false;
+	uint64_t end = reader->batch + *close;
+	return LIKELY(end <= reader->clean_end) || is_clean(reader, reader->batch + open, end);
+}
+
+/* The number from `start` is of the grammar; *end is behind it. */
+INLINE bool cursor_number(const struct np_json *reader, const struct cursor *self,
+                          const char *bytes, size_t start, size_t *end)
+{
+	struct cursor ahead = *self;
+	if (UNLIKELY(!cursor_take(&ahead, end)))
+		return false;
+	while (is_space(bytes[*end - 1]))
+		--*end;
+	np_str text = {bytes + start, *end - start};
+	return is_plain_number(reader, text) || np_json_check_number(text) == NP_JSON_NUMERIC_OK;
+}
+
+INLINE void cursor_commit(struct np_json *reader, const struct cursor *self, uint64_t end)
+{
+	reader->bits = self->bits;
+	reader->index = self->index;
+	reader->block = reader->batch + self->index * NP_JSON_BLOCK;
+	reader->end = end;
+	reader->state = AFTER;
+}
+
+/* The container value whose bracket was just taken. */
+INLINE void fast_container(struct np_json *self, char c, uint64_t offset, struct np_json_token *out)
+{
+	if (open_container(self, c, offset, out) == NP_OK &&
+	    skip_to_depth(self, self->depth - 1) == NP_OK)
+		out->text = (np_str){at(self, offset), (size_t)(self->end - offset)};
+}
+
+/* False: nothing done. True: done, or failed with self->status. */
+INLINE bool fast_member(struct np_json *self, struct np_json_member *out)
+{
+	struct cursor cursor = {self->structure, self->bits, self->index, self->n_blocks};
+	size_t open, close, colon, start, end;
+	if (UNLIKELY(self->comments || self->state > AFTER || self->index >= self->n_blocks))
+		return false;
+	const char *bytes = at(self, self->batch);
+	if (UNLIKELY(!cursor_take(&cursor, &open)))
+		return false;
+	if (self->state == AFTER && (bytes[open] != ',' || !cursor_take(&cursor, &open)))
+		return false;
+	if (bytes[open] != '"' || !cursor_string(self, &cursor, open, &close) ||
+	    !cursor_take(&cursor, &colon) || bytes[colon] != ':' || !cursor_take(&cursor, &start))
+		return false;
+	struct np_json_token *value = &out->value;
+	char c = bytes[start];
+	value->escaped = false;
+	value->depth = self->depth;
+	value->offset = self->batch + start;
+	out->key = (np_str){bytes + open + 1, close - open - 1};
+	out->key_offset = self->batch + open;
+	out->key_escaped = false;
+	if (c == '"') {
+		if (!cursor_string(self, &cursor, start, &end))
+			return false;
+		value->type = NP_JSON_STRING;
+		value->text = (np_str){bytes + start + 1, end - start - 1};
+		cursor_commit(self, &cursor, self->batch + end + 1);
+	} else if ((unsigned)(c - '0') < 10 || c == '-') {
+		if (!cursor_number(self, &cursor, bytes, start, &end))
+			return false;
+		value->type = NP_JSON_NUMBER;
+		value->text = (np_str){bytes + start, end - start};
+		cursor_commit(self, &cursor, self->batch + end);
+	} else if (c == '{' || c == '[') {
+		cursor_commit(self, &cursor, self->batch + start + 1);
+		fast_container(self, c, value->offset, value);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* The same the long way. False: the object has ended, or self->status. */
+static bool slow_member(struct np_json *self, struct np_json_member *out)
+{
+	struct np_json_token *token = &out->value;
+	if (step(self, token) != NP_OK || token->type == NP_JSON_OBJECT_END)
+		return false;
+	out->key = token->text;
+	out->key_escaped = token->escaped;
+	out->key_offset = token->offset;
+	if (skip_value(self, token) != NP_OK)
+		return false;
+	if (token->type == NP_JSON_OBJECT_BEGIN || token->type == NP_JSON_ARRAY_BEGIN)
+		token->text =
+			(np_str){at(self, token->offset), (size_t)(self->end - token->offset)};
+	return true;
+}
+
 enum np_status np_json_members(struct np_json *self, struct np_json_member *out, size_t max,
                                size_t *n, struct np_err *err)
 {
-	enum np_status status = self->status;
 	uint64_t moves = self->moves;
 	size_t got = 0;
 	*n = 0;
-	if (status != NP_OK)
-		return give(self, status, err);
+	if (self->status != NP_OK)
+		return give(self, self->status, err);
 	if (!self->in_object || self->state == VALUE)
-		return np_err_set(err, NP_E_USAGE, np_input_name(self->input), "not inside an object");
+		return np_err_set(err, NP_E_USAGE, np_input_name(self->input),
+		                  "not inside an object");
 	self->keep = self->end;
 	self->last_type = NP_JSON_END;
 	while (got < max) {
-		struct np_json_member *member = &out[got];
-		struct np_json_token *token = &member->value;
-		status = step(self, token);
-		if (UNLIKELY(status != NP_OK) || token->type == NP_JSON_OBJECT_END)
+		if (LIKELY(fast_member(self, &out[got]))) {
+			if (UNLIKELY(self->status != NP_OK))
+				break;
+		} else if (!slow_member(self, &out[got])) {
 			break;
-		member->key = token->text;
-		member->key_escaped = token->escaped;
-		member->key_offset = token->offset;
-		status = skip_value(self, token);
-		if (UNLIKELY(status != NP_OK))
-			break;
-		if (token->type == NP_JSON_OBJECT_BEGIN || token->type == NP_JSON_ARRAY_BEGIN)
-			token->text = (np_str){at(self, token->offset), (size_t)(self->end - token->offset)};
+		}
 		got++;
 	}
 	for (size_t i = 0; UNLIKELY(self->moves != moves) && i < got; i++) {
-		out[i].key.ptr = at(self, out[i].key_offset + 1);
-		out[i].value.text.ptr =
-			at(self, out[i].value.offset + (out[i].value.type == NP_JSON_STRING));
+		struct np_json_member *member = &out[i];
+		bool quoted = member->value.type == NP_JSON_STRING;
+		member->key.ptr = at(self, member->key_offset + 1);
+		member->value.text.ptr = at(self, member->value.offset + quoted);
 	}
 	*n = got;
-	return give(self, status, err);
+	return give(self, self->status, err);
 }
-

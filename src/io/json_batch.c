@@ -107,10 +107,12 @@ static void scan(struct np_json *self, const char *bytes, size_t blocks, size_t 
 	struct np_json_masks out = {self->structure, self->brackets, self->odd};
 	bool nul;
 	self->n_blocks = blocks;
+	self->looked = self->scanned;
 	if (self->comments) {
 		struct np_json_scan *state = &self->scan_state;
 		nul = np_json_scan_comments(state, bytes, blocks, avail, self->batch, out);
-		self->repairs.comment = (struct np_json_repair){state->comments, state->first_comment};
+		self->repairs.comment =
+			(struct np_json_repair){state->comments, state->first_comment};
 	} else {
 		nul = self->scan(&self->scan_state, bytes, blocks, out);
 	}
@@ -190,7 +192,8 @@ static enum np_status read_bom(struct np_json *self)
 	if (self->window.len < 3 || memcmp(self->ptr, "\xef\xbb\xbf", 3) != 0)
 		return NP_OK;
 	self->scanned += 3;
-	return np_json_repair(self, &self->repairs.bom, self->window.offset, 1, "a byte order mark");
+	return np_json_repair(self, &self->repairs.bom, self->window.offset, 1,
+	                      "a byte order mark");
 }
 
 /* Everything that belongs to one text, not to the reader. */
@@ -214,7 +217,8 @@ static void start(struct np_json *self)
 {
 	self->scanned = self->keep = self->window.offset;
 	(void)read_bom(self); /* what fails here is told by the first np_json_next() */
-	self->batch = self->end = self->root = self->keep = self->released = self->scanned;
+	self->batch = self->end = self->root = self->keep = self->scanned;
+	self->looked = self->released = self->scanned;
 }
 
 enum np_status np_json_open(struct np_input *input, unsigned flags, struct np_json **out,

@@ -8,22 +8,22 @@
 #include "io/json.h"
 #include "io/json_scan.h"
 
-#define INLINE static inline __attribute__((always_inline))
-#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define INLINE      static inline __attribute__((always_inline))
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 enum {
-	BATCH_BLOCKS = 512,       /* 32 KiB of text: its masks stay in the first-level cache */
-	RELEASE_BYTES = 4 << 20,  /* how often pages behind are given back */
-	MAX_TRAILING = 64 << 10,  /* more than this behind the end is a hole, not garbage */
+	BATCH_BLOCKS = 512,      /* 32 KiB of text: its masks stay in the first-level cache */
+	RELEASE_BYTES = 4 << 20, /* how often pages behind are given back */
+	MAX_TRAILING = 64 << 10, /* more than this behind the end is a hole, not garbage */
 	DEPTH_WORDS = NP_JSON_MAX_DEPTH / 64,
 };
 
 enum state {
 	ROOT,    /* the outermost value is next */
 	FIRST,   /* just behind `{` or `[` */
-	VALUE,   /* behind a key and its colon */
 	AFTER,   /* behind a value inside a container */
+	VALUE,   /* behind a key and its colon */
 	CLOSING, /* the input has ended; containers are still open */
 	ENDING,  /* behind the outermost value, the rest not looked at */
 	ENDED,
@@ -48,22 +48,23 @@ struct np_json {
 	uint64_t bits;
 	uint64_t block;
 	size_t index, n_blocks;
-	uint64_t clean_end; /* no odd byte between the last string and here */
-	const char *ptr;    /* the window's bytes … */
+	uint64_t clean_end;  /* no odd byte between the last string and here */
+	const char *ptr;     /* the window's bytes … */
 	uint64_t ptr_offset; /* … and the offset of the first */
 	enum state state;
 	uint32_t depth;
-	bool in_object; /* of the innermost container */
+	bool in_object;              /* of the innermost container */
 	uint64_t kinds[DEPTH_WORDS]; /* one bit per level, 1: object */
 
 	uint64_t batch, scanned;
-	uint64_t keep; /* bytes before this are not needed any more */
-	uint64_t end;  /* of the last token */
-	uint64_t key;  /* offset of the last key */
-	uint64_t root; /* offset of the outermost value */
+	uint64_t looked; /* how far the scan has looked: `scanned`, but for a NUL byte */
+	uint64_t keep;   /* bytes before this are not needed any more */
+	uint64_t end;    /* of the last token */
+	uint64_t key;    /* offset of the last key */
+	uint64_t root;   /* offset of the outermost value */
 	enum np_json_type last_type; /* what np_json_skip() would skip … */
 	uint64_t last_offset;        /* … and where it begins */
-	uint64_t last_bit; /* offset of the last structure bit of earlier batches */
+	uint64_t last_bit;           /* offset of the last structure bit of earlier batches */
 	enum stop stop;
 	uint64_t released, moves;
 

@@ -1,5 +1,7 @@
 #include "io/json_scan.h"
 
+#include <string.h>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -48,7 +50,7 @@ INLINE void emit(struct np_json_scan *state, const struct classes *c, uint64_t q
 	uint64_t scalar = ~(c->op | c->space | quote);
 	uint64_t first = scalar & ~(scalar << 1 | state->scalar);
 	state->scalar = scalar >> 63;
-	state->in_string = (uint64_t)((int64_t)inside >> 63);
+	state->in_string = 0 - (inside >> 63);
 	out.structure[i] = quote | ((c->op | first) & ~inside);
 	out.brackets[i] = c->op & c->upper & ~inside;
 	out.odd[i] = c->odd & inside;
@@ -104,35 +106,65 @@ static unsigned classify(unsigned char byte)
 	}
 }
 
-INLINE unsigned classes_of(struct classes *c, const char *bytes)
+/* The top bit of each byte of `word` that is 0, exactly. */
+INLINE uint64_t zero_bytes(uint64_t word)
 {
-	unsigned seen = 0;
+	const uint64_t low7 = 0x7f7f7f7f7f7f7f7fu;
+	return ~(((word & low7) + low7) | word | low7);
+}
+
+INLINE uint64_t equal(uint64_t word, unsigned char c)
+{
+	return zero_bytes(word ^ 0x0101010101010101u * c);
+}
+
+/* The top bits of 8 bytes as 8 bits at `shift`: the product lines them up. */
+INLINE uint64_t gather(uint64_t tops, unsigned shift)
+{
+	return ((tops >> 7) * 0x0102040810204080u >> 56) << shift;
+}
+
+/* 8 bytes of a block at a time, as classify() has it. True when one of them is NUL. */
+INLINE bool classify_words(struct classes *c, const char *bytes)
+{
+	uint64_t nul = 0;
 	*c = (struct classes){0};
-	for (unsigned i = 0; i < NP_JSON_BLOCK; i++) {
-		unsigned class = classify((unsigned char)bytes[i]);
-		seen |= class;
-		c->backslash |= (uint64_t)(class & 1) << i;
-		c->quote |= (uint64_t)(class >> 1 & 1) << i;
-		c->op |= (uint64_t)(class >> 2 & 1) << i;
-		c->space |= (uint64_t)(class >> 3 & 1) << i;
-		c->upper |= (uint64_t)(class >> 4 & 1) << i;
-		c->odd |= (uint64_t)(class >> 5 & 1) << i;
+	for (unsigned shift = 0; shift < NP_JSON_BLOCK; shift += 8) {
+		uint64_t word;
+		memcpy(&word, bytes + shift, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+		word = __builtin_bswap64(word);
+#endif
+		uint64_t folded = word | 0x2020202020202020u; /* `[` as `{`, `]` as `}` */
+		uint64_t slash = equal(word, '\\');
+		uint64_t control = zero_bytes(word & 0xe0e0e0e0e0e0e0e0u);
+		c->backslash |= gather(slash, shift);
+		c->quote |= gather(equal(word, '"'), shift);
+		c->op |= gather(equal(folded, '{') | equal(folded, '}') | equal(folded, ',') |
+		                        equal(folded, ':'),
+		                shift);
+		c->space |= gather(equal(word, ' ') | equal(word, '\n') | equal(word, '\r') |
+		                           equal(word, '\t'),
+		                   shift);
+		c->upper |= gather(word << 1 & 0x8080808080808080u, shift);
+		c->odd |= gather((slash | control | word) & 0x8080808080808080u, shift);
+		nul |= zero_bytes(word);
 	}
-	return seen;
+	return nul != 0;
 }
 
 static bool scan_plain(struct np_json_scan *state, const char *bytes, size_t blocks,
                        struct np_json_masks out)
 {
-	unsigned seen = 0;
+	bool nul = false;
 	for (size_t i = 0; i < blocks; i++) {
 		struct classes c;
 		prefetch(bytes + i * NP_JSON_BLOCK);
-		seen |= classes_of(&c, bytes + i * NP_JSON_BLOCK);
+		nul |= classify_words(&c, bytes + i * NP_JSON_BLOCK);
 		uint64_t quote = c.quote & ~find_escaped(state, c.backslash);
 		emit(state, &c, quote, prefix_xor(quote) ^ state->in_string, i, out);
 	}
-	return seen & NUL;
+	return nul;
 }
 
 /* One byte outside strings and comments. True when it (and what follows) is comment. */
@@ -186,8 +218,8 @@ bool np_json_scan_comments(struct np_json_scan *state, const char *bytes, size_t
 
 AVX2 INLINE uint64_t join(__m256i low, __m256i high)
 {
-	return (uint32_t)_mm256_movemask_epi8(low) |
-	       (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+	return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high)
+	                                                     << 32;
 }
 
 /*
@@ -197,21 +229,23 @@ AVX2 INLINE uint64_t join(__m256i low, __m256i high)
  */
 AVX2 INLINE void classify_avx2(struct classes *c, __m256i low, __m256i high)
 {
-	const __m256i ops = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0,
-	                                     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0);
-	const __m256i spaces = _mm256_setr_epi8(
-		' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0, /* 0 matches nothing there */
-		' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0);
+	const __m256i ops =
+		_mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0, 0, 0, 0, 0,
+	                         0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0);
+	const __m256i spaces =
+		_mm256_setr_epi8(' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0,
+	                         0, /* 0 matches nothing there */
+	                         ' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0);
 	const __m256i bit5 = _mm256_set1_epi8(0x20), control = _mm256_set1_epi8(0x1f);
 	const __m256i slash = _mm256_set1_epi8('\\'), quote = _mm256_set1_epi8('"');
-#define BOTH(f) join(f(low), f(high))
-#define OPS(v) _mm256_cmpeq_epi8(_mm256_or_si256(v, bit5), _mm256_shuffle_epi8(ops, v))
-#define SPACES(v) _mm256_cmpeq_epi8(v, _mm256_shuffle_epi8(spaces, v))
-#define SLASHES(v) _mm256_cmpeq_epi8(v, slash)
-#define QUOTES(v) _mm256_cmpeq_epi8(v, quote)
-#define UPPERS(v) _mm256_slli_epi16(v, 1)
+#define BOTH(f)     join(f(low), f(high))
+#define OPS(v)      _mm256_cmpeq_epi8(_mm256_or_si256(v, bit5), _mm256_shuffle_epi8(ops, v))
+#define SPACES(v)   _mm256_cmpeq_epi8(v, _mm256_shuffle_epi8(spaces, v))
+#define SLASHES(v)  _mm256_cmpeq_epi8(v, slash)
+#define QUOTES(v)   _mm256_cmpeq_epi8(v, quote)
+#define UPPERS(v)   _mm256_slli_epi16(v, 1)
 #define CONTROLS(v) _mm256_cmpeq_epi8(_mm256_max_epu8(v, control), control)
-#define ODDS(v) _mm256_or_si256(_mm256_or_si256(CONTROLS(v), SLASHES(v)), v)
+#define ODDS(v)     _mm256_or_si256(_mm256_or_si256(CONTROLS(v), SLASHES(v)), v)
 	c->backslash = BOTH(SLASHES);
 	c->quote = BOTH(QUOTES);
 	c->op = BOTH(OPS);
@@ -257,7 +291,8 @@ AVX2 static bool scan_avx2(struct np_json_scan *shared, const char *bytes, size_
  * bit of a byte, then three rounds of pairwise sums pack 64 lanes into 8 bytes. */
 INLINE uint64_t pack(const uint8x16_t lanes[4])
 {
-	static const uint8_t weights[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+	static const uint8_t weights[16] = {1, 2, 4, 8, 16, 32, 64, 128,
+	                                    1, 2, 4, 8, 16, 32, 64, 128};
 	const uint8x16_t weight = vld1q_u8(weights);
 	uint8x16_t a = vpaddq_u8(vandq_u8(lanes[0], weight), vandq_u8(lanes[1], weight));
 	uint8x16_t b = vpaddq_u8(vandq_u8(lanes[2], weight), vandq_u8(lanes[3], weight));
@@ -274,7 +309,8 @@ INLINE uint8x16_t lookup(const uint8_t table[16], uint8x16_t v)
 INLINE void classify_neon(struct classes *c, const uint8x16_t v[4])
 {
 	static const uint8_t ops[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0};
-	static const uint8_t spaces[16] = {' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0};
+	static const uint8_t spaces[16] = {' ', 0,    0,    0, 0, 0,    0, 0,
+	                                   0,   '\t', '\n', 0, 0, '\r', 0, 0};
 	uint8x16_t slash[4], quote[4], op[4], space[4], upper[4], odd[4];
 	for (int i = 0; i < 4; i++) {
 		slash[i] = vceqq_u8(v[i], vdupq_n_u8('\\'));

@@ -3,12 +3,12 @@
  * for byte i. It knows strings, escapes and white space, and no grammar.
  *
  *   bytes      {"a\"b": [12, true] }
- *   structure  ##   ###  ##  # #   # #     quotes not escaped (both ends), {}[]:,
- *                                          outside strings, first bytes of all
- *                                          else that is not white space
- *   brackets   #        #         # #      {}[] outside strings
- *   odd            #                       inside strings: a backslash, a byte
- *                                          < 0x20 or >= 0x80
+ *   structure  ##....##.##.#.#...#.#   quotes not escaped (both ends), {}[]:, outside
+ *                                      strings, first bytes of all else that is not
+ *                                      white space
+ *   brackets   #........#........#.#   {}[] outside strings
+ *   odd        ...#.................   inside strings: a backslash, a byte < 0x20 or
+ *                                      >= 0x80
  *
  * So after an opening quote the next structure bit is the closing one, and junk
  * between tokens always has a bit of its own. The control bytes 0x0C and 0x1A

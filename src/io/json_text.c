@@ -10,7 +10,10 @@ static const struct {
 	size_t at; /* in struct np_json_repairs */
 	const char *one, *many;
 } repair_texts[] = {
-#define R(field, one, many) {offsetof(struct np_json_repairs, field), one, many}
+#define R(field, one, many)                                        \
+	{                                                          \
+		offsetof(struct np_json_repairs, field), one, many \
+	}
 	R(trailing_comma, "trailing comma", "trailing commas"),
 	R(unclosed, "container never closed", "containers never closed"),
 	R(control_char, "control character in a string", "control characters in strings"),
@@ -144,8 +147,9 @@ static struct escape read_escape(np_str text)
 	int32_t second = unit < 0xdc00 ? hex4(np_str_from(text, 6)) : -1;
 	if (second < 0xdc00 || second > 0xdfff)
 		return (struct escape){6, 0xfffd, false};
-	return (struct escape){12, 0x10000u + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(second - 0xdc00),
-	                       true};
+	return (struct escape){
+		12, 0x10000u + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(second - 0xdc00),
+		true};
 }
 
 /* How many bytes from the start are printable ASCII other than a backslash.
@@ -297,8 +301,9 @@ enum np_json_numeric np_json_check_number(np_str text)
 	np_str body = np_str_from(text, i);
 	size_t digits = digit_run(body);
 	if (digits == 0)
-		return np_str_is(body, "NaN") || np_str_is(body, "Infinity") ? NP_JSON_NUMERIC_REPAIR
-		                                                             : NP_JSON_NUMERIC_BAD;
+		return np_str_is(body, "NaN") || np_str_is(body, "Infinity")
+		               ? NP_JSON_NUMERIC_REPAIR
+		               : NP_JSON_NUMERIC_BAD;
 	if (digits > 1 && body.ptr[0] == '0')
 		verdict = NP_JSON_NUMERIC_REPAIR;
 	i += digits;

@@ -18,8 +18,8 @@ struct builder {
 	struct np_buf scratch;
 };
 
-static enum np_status copy_text(struct builder *self, const struct np_json_token *token, np_str *out,
-                                struct np_err *err)
+static enum np_status copy_text(struct builder *self, const struct np_json_token *token,
+                                np_str *out, struct np_err *err)
 {
 	np_str text = token->text;
 	if (token->type == NP_JSON_STRING || token->type == NP_JSON_KEY)

@@ -36,9 +36,9 @@ struct np_rows {
 };
 
 #define NP_COLUMN_FIELD_(type, name, help) type *name;
-#define NP_TABLE_STRUCT(tag, COLUMNS)    \
-	struct tag {                     \
-		size_t n, cap;           \
+#define NP_TABLE_STRUCT(tag, COLUMNS)     \
+	struct tag {                      \
+		size_t n, cap;            \
 		COLUMNS(NP_COLUMN_FIELD_) \
 	}
 

@@ -97,6 +97,39 @@ static void fill_waits(struct np_kernels *kernels)
 	}
 }
 
+static void move_step(uint32_t *step, size_t n, const uint32_t *new_row)
+{
+	for (size_t i = 0; i < n; i++)
+		if (step[i] != NP_NO_U32)
+			step[i] = new_row[step[i]];
+}
+
+bool np_profile_finish_steps(struct np_profile *self)
+{
+	struct np_steps *steps = &self->steps;
+	struct key *keys = new_keys(steps->n);
+	uint32_t *new_row = np_realloc(NULL, steps->n, sizeof *new_row);
+	bool ok = keys && new_row;
+	for (size_t i = 0; ok && i < steps->n; i++)
+		keys[i] = (struct key){steps->id[i], 0, (uint32_t)i};
+	unsigned *order = ok ? sorted_order(steps->n, keys, &ok) : NULL;
+	if (order) {
+		ok = np_rows_permute(steps, &np_steps_desc, order);
+		for (size_t i = 0; ok && i < steps->n; i++) {
+			new_row[order[i]] = (uint32_t)i;
+			ok = np_map_put(&self->step_rows, (uint64_t)steps->id[i], (uint32_t)i);
+		}
+		if (ok) {
+			move_step(self->kernels.step, self->kernels.n, new_row);
+			move_step(self->comm_ops.step, self->comm_ops.n, new_row);
+		}
+	}
+	np_free(order);
+	np_free(keys);
+	np_free(new_row);
+	return ok;
+}
+
 static void fill_steps(struct np_profile *self)
 {
 	struct np_steps *steps = &self->steps;
@@ -157,7 +190,8 @@ static bool sort_comm_ops(struct np_profile *self)
 	unsigned *order = NULL;
 	bool ok = sort_table(&self->comm_ops, &np_comm_ops_desc, self->comm_ops.start_ns, NULL,
 	                     &order);
-	uint32_t *new_row = order && ok ? np_realloc(NULL, self->comm_ops.n, sizeof *new_row) : NULL;
+	uint32_t *new_row =
+		order && ok ? np_realloc(NULL, self->comm_ops.n, sizeof *new_row) : NULL;
 	if (order && ok && !new_row)
 		ok = false;
 	for (size_t i = 0; new_row && i < self->comm_ops.n; i++)

@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COLUMN_DESC_(type, name, help) {#name, #type, help, sizeof(type), offsetof(struct NP_TAG, name)},
+#define COLUMN_DESC_(type, name, help) \
+	{#name, #type, help, sizeof(type), offsetof(struct NP_TAG, name)},
 
 /* One description per table. NP_TAG names the struct that offsetof looks into. */
-#define DESC(tag, COLUMNS)                                                                \
-	static const struct np_column_desc tag##_columns[] = {COLUMNS(COLUMN_DESC_)};      \
-	const struct np_table_desc tag##_desc = {#tag + 3, tag##_columns,                  \
+#define DESC(tag, COLUMNS)                                                            \
+	static const struct np_column_desc tag##_columns[] = {COLUMNS(COLUMN_DESC_)}; \
+	const struct np_table_desc tag##_desc = {&#tag[3], tag##_columns,             \
 	                                         sizeof tag##_columns / sizeof *tag##_columns};
 
 #define NP_TAG np_steps
@@ -83,6 +84,7 @@ void np_profile_free(struct np_profile *self)
 		np_free(self->metrics.v[i].v);
 	np_vec_release(&self->metrics);
 	np_vec_release(&self->diags);
+	np_map_release(&self->step_rows);
 	np_intern_release(&self->strings);
 	np_arena_release(&self->arena);
 	np_free(self);
@@ -133,24 +135,21 @@ struct np_metric *np_profile_metric_add(struct np_profile *self, np_str name)
 	return &self->metrics.v[self->metrics.n - 1];
 }
 
-uint32_t np_profile_find_step(const struct np_profile *self, int64_t id)
+bool np_profile_metric_adopt(struct np_profile *self, np_str name, double *v)
 {
-	/* the last one is the likely one: rows come in order of steps */
-	for (size_t i = self->steps.n; i-- > 0;)
-		if (self->steps.id[i] == id)
-			return (uint32_t)i;
-	return NP_NO_U32;
+	uint32_t id = np_intern_add(&self->strings, name);
+	bool known = false;
+	for (size_t i = 0; i < self->metrics.n && !known; i++)
+		known = self->metrics.v[i].name == id;
+	if (id != NP_ID_NONE && !known && np_vec_push(&self->metrics, (struct np_metric){id, v}))
+		return true;
+	np_free(v);
+	return id != NP_ID_NONE && known;
 }
 
-/* Everything that refers to steps by row must follow when one is put in between. */
-static void shift_step_rows(struct np_profile *self, uint32_t from)
+uint32_t np_profile_find_step(const struct np_profile *self, int64_t id)
 {
-	for (size_t i = 0; i < self->kernels.n; i++)
-		if (self->kernels.step[i] != NP_NO_U32 && self->kernels.step[i] >= from)
-			self->kernels.step[i]++;
-	for (size_t i = 0; i < self->comm_ops.n; i++)
-		if (self->comm_ops.step[i] != NP_NO_U32 && self->comm_ops.step[i] >= from)
-			self->comm_ops.step[i]++;
+	return np_map_get(&self->step_rows, (uint64_t)id, NP_NO_U32);
 }
 
 uint32_t np_profile_add_step(struct np_profile *self, int64_t id)
@@ -158,25 +157,16 @@ uint32_t np_profile_add_step(struct np_profile *self, int64_t id)
 	uint32_t found = np_profile_find_step(self, id);
 	if (found != NP_NO_U32)
 		return found;
-	if (np_profile_add(self, steps) == SIZE_MAX)
+	size_t row = np_profile_add(self, steps);
+	if (row == SIZE_MAX)
 		return NP_NO_U32;
 	struct np_steps *steps = &self->steps;
-	size_t at = steps->n - 1;
-	for (; at > 0 && steps->id[at - 1] > id; at--) {
-		steps->id[at] = steps->id[at - 1];
-		steps->host_start_ns[at] = steps->host_start_ns[at - 1];
-		steps->host_end_ns[at] = steps->host_end_ns[at - 1];
-		steps->start_ns[at] = steps->start_ns[at - 1];
-		steps->end_ns[at] = steps->end_ns[at - 1];
-		steps->kernels[at] = steps->kernels[at - 1];
-	}
-	if (at + 1 < steps->n)
-		shift_step_rows(self, (uint32_t)at);
-	steps->id[at] = id;
-	steps->host_start_ns[at] = steps->host_end_ns[at] = NP_NO_I64;
-	steps->start_ns[at] = steps->end_ns[at] = NP_NO_I64;
-	steps->kernels[at] = 0;
-	return (uint32_t)at;
+	steps->id[row] = id;
+	steps->host_start_ns[row] = steps->host_end_ns[row] = NP_NO_I64;
+	steps->start_ns[row] = steps->end_ns[row] = NP_NO_I64;
+	steps->kernels[row] = 0;
+	return np_map_put(&self->step_rows, (uint64_t)id, (uint32_t)row) ? (uint32_t)row
+	                                                                 : NP_NO_U32;
 }
 
 bool np_is_comm_core(np_str core)

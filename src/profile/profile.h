@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/intern.h"
+#include "base/map.h"
 #include "base/time.h"
 #include "profile/columns.h"
 
@@ -51,12 +52,12 @@ enum np_load {
 	NP_LOAD_ALL = (1 << 13) - 1,
 };
 
-/* One row per step of the capture, ordered by id. */
+/* One row per step of the capture, ordered by id once the profile is finished. */
 #define NP_STEPS_COLUMNS(X)                                                                     \
 	X(int64_t, id, "the number behind ProfilerStep#")                                       \
-	X(np_ns, host_start_ns, "start of the host range ProfilerStep#N, NP_NO_I64 if unknown")  \
+	X(np_ns, host_start_ns, "start of the host range ProfilerStep#N, NP_NO_I64 if unknown") \
 	X(np_ns, host_end_ns, "its end")                                                        \
-	X(np_ns, start_ns, "first start of a kernel of the step, NP_NO_I64 if it has none")      \
+	X(np_ns, start_ns, "first start of a kernel of the step, NP_NO_I64 if it has none")     \
 	X(np_ns, end_ns, "last end of a kernel of the step")                                    \
 	X(uint32_t, kernels, "number of kernel rows in the step")
 
@@ -84,11 +85,11 @@ enum np_load {
 	X(uint32_t, conn, "connection id to the launch on the host (db only)")
 
 /* Loaded with NP_KERNEL_SHAPES: as many rows as kernels, else none. */
-#define NP_KERNEL_SHAPES_COLUMNS(X)               \
-	X(uint32_t, in_shapes, "input shapes")    \
-	X(uint32_t, in_dtypes, "input data types") \
-	X(uint32_t, in_formats, "input formats")  \
-	X(uint32_t, out_shapes, "output shapes")  \
+#define NP_KERNEL_SHAPES_COLUMNS(X)                  \
+	X(uint32_t, in_shapes, "input shapes")       \
+	X(uint32_t, in_dtypes, "input data types")   \
+	X(uint32_t, in_formats, "input formats")     \
+	X(uint32_t, out_shapes, "output shapes")     \
 	X(uint32_t, out_dtypes, "output data types") \
 	X(uint32_t, out_formats, "output formats")
 
@@ -110,14 +111,14 @@ enum np_host_layer {
 /* Ranges on the host, ordered by start, then longer first. */
 #define NP_HOST_OPS_COLUMNS(X)                                                                \
 	X(uint8_t, layer, "enum np_host_layer")                                               \
-	X(uint32_t, name, "without the layer's prefix: aclrtMemcpyAsync, aten::add, launch")   \
+	X(uint32_t, name, "without the layer's prefix: aclrtMemcpyAsync, aten::add, launch")  \
 	X(uint32_t, item, "the operator of a CANN node call (item_id), NP_ID_NONE otherwise") \
 	X(uint32_t, pid, "process")                                                           \
 	X(uint32_t, tid, "thread")                                                            \
 	X(np_ns, start_ns, "start")                                                           \
 	X(np_ns, dur_ns, "duration")                                                          \
-	X(int64_t, conn, "connection id (CANN) or correlation id (queue), NP_NO_I64 if none")  \
-	X(int64_t, seq, "sequence number of a torch op, NP_NO_I64 if none")                    \
+	X(int64_t, conn, "connection id (CANN) or correlation id (queue), NP_NO_I64 if none") \
+	X(int64_t, seq, "sequence number of a torch op, NP_NO_I64 if none")                   \
 	X(uint32_t, shapes, "input shapes, with NP_HOST_ARGS")                                \
 	X(uint32_t, dtypes, "input types, with NP_HOST_ARGS")                                 \
 	X(uint32_t, stack, "call stack, with NP_HOST_ARGS")
@@ -132,79 +133,79 @@ enum np_host_layer {
 	X(uint32_t, context, "context id")                                             \
 	X(np_ns, start_ns, "start")                                                    \
 	X(np_ns, dur_ns, "duration")                                                   \
-	X(int64_t, conn, "connection id to the launch, NP_NO_I64 if none")              \
+	X(int64_t, conn, "connection id to the launch, NP_NO_I64 if none")             \
 	X(uint8_t, compute, "1 when it is a compute task (COMPUTE_TASK_INFO)")
 
 /* Collectives and point-to-point operations of this rank, ordered by start. */
-#define NP_COMM_OPS_COLUMNS(X)                                                           \
-	X(uint32_t, name, "hcom_allReduce__865_0_1")                                     \
+#define NP_COMM_OPS_COLUMNS(X)                                                             \
+	X(uint32_t, name, "hcom_allReduce__865_0_1")                                       \
 	X(uint32_t, group, "group name: the decimal hash where the capture has only that") \
-	X(uint32_t, algorithm, "algorithm")                                              \
-	X(uint32_t, dtype, "data type")                                                  \
-	X(int64_t, count, "elements, NP_NO_I64 if unknown")                              \
-	X(uint32_t, device, "device id")                                                 \
-	X(np_ns, start_ns, "start")                                                      \
-	X(np_ns, dur_ns, "duration")                                                     \
-	X(int64_t, conn, "connection id to the launch, NP_NO_I64 if none")                \
+	X(uint32_t, algorithm, "algorithm")                                                \
+	X(uint32_t, dtype, "data type")                                                    \
+	X(int64_t, count, "elements, NP_NO_I64 if unknown")                                \
+	X(uint32_t, device, "device id")                                                   \
+	X(np_ns, start_ns, "start")                                                        \
+	X(np_ns, dur_ns, "duration")                                                       \
+	X(int64_t, conn, "connection id to the launch, NP_NO_I64 if none")                 \
 	X(uint32_t, step, "row in steps, NP_NO_U32 outside every step")
 
 /* Their tasks on the planes. */
-#define NP_COMM_TASKS_COLUMNS(X)                                                       \
-	X(uint32_t, op, "row in comm_ops, NP_NO_U32 if unknown")                       \
+#define NP_COMM_TASKS_COLUMNS(X)                                                           \
+	X(uint32_t, op, "row in comm_ops, NP_NO_U32 if unknown")                           \
 	X(uint32_t, name, "Memcpy, Reduce_Inline, Notify_Wait, Notify_Record, RDMASend …") \
-	X(uint32_t, plane, "plane")                                                    \
-	X(uint32_t, device, "device id")                                               \
-	X(uint32_t, stream, "stream id")                                               \
-	X(uint32_t, task, "task id")                                                   \
-	X(np_ns, start_ns, "start")                                                    \
-	X(np_ns, dur_ns, "duration")                                                   \
-	X(uint32_t, src_rank, "rank inside the group, NP_NO_U32 if none")               \
-	X(uint32_t, dst_rank, "rank inside the group, NP_NO_U32 if none")               \
-	X(uint32_t, transport, "SDMA, RDMA, LOCAL")                                    \
-	X(uint32_t, link, "ON_CHIP, HCCS, PCIE, ROCE, SIO")                            \
-	X(int64_t, size_bytes, "payload, NP_NO_I64 if none")                            \
+	X(uint32_t, plane, "plane")                                                        \
+	X(uint32_t, device, "device id")                                                   \
+	X(uint32_t, stream, "stream id")                                                   \
+	X(uint32_t, task, "task id")                                                       \
+	X(np_ns, start_ns, "start")                                                        \
+	X(np_ns, dur_ns, "duration")                                                       \
+	X(uint32_t, src_rank, "rank inside the group, NP_NO_U32 if none")                  \
+	X(uint32_t, dst_rank, "rank inside the group, NP_NO_U32 if none")                  \
+	X(uint32_t, transport, "SDMA, RDMA, LOCAL")                                        \
+	X(uint32_t, link, "ON_CHIP, HCCS, PCIE, ROCE, SIO")                                \
+	X(int64_t, size_bytes, "payload, NP_NO_I64 if none")                               \
 	X(uint64_t, notify, "notify id, UINT64_MAX if none")
 
 /* communication.json, CommAnalyzerTime: one row per op and per "Total Op Info". Times in ms. */
-#define NP_COMM_TIME_COLUMNS(X)                                        \
+#define NP_COMM_TIME_COLUMNS(X)                                           \
 	X(int64_t, step, "step id, NP_NO_I64 for captures without steps") \
-	X(uint8_t, p2p, "1 point-to-point, 0 collective")              \
-	X(uint32_t, op, "operator name, without @group")               \
-	X(uint32_t, group, "group id")                                 \
-	X(double, start_us, "start; a double, as in the file")         \
-	X(double, elapse_ms, "elapse")                                 \
-	X(double, transit_ms, "transit")                               \
-	X(double, wait_ms, "wait")                                     \
-	X(double, sync_ms, "synchronization")                          \
+	X(uint8_t, p2p, "1 point-to-point, 0 collective")                 \
+	X(uint32_t, op, "operator name, without @group")                  \
+	X(uint32_t, group, "group id")                                    \
+	X(double, start_us, "start; a double, as in the file")            \
+	X(double, elapse_ms, "elapse")                                    \
+	X(double, transit_ms, "transit")                                  \
+	X(double, wait_ms, "wait")                                        \
+	X(double, sync_ms, "synchronization")                             \
 	X(double, idle_ms, "idle")
 
 /* Per op, link and packet size; package_mb is NaN in the row for the link as a whole. */
-#define NP_COMM_BANDWIDTH_COLUMNS(X)                                        \
-	X(int64_t, step, "step id")                                         \
-	X(uint8_t, p2p, "1 point-to-point, 0 collective")                   \
-	X(uint32_t, op, "operator name")                                    \
-	X(uint32_t, group, "group id")                                      \
-	X(uint32_t, transport, "RDMA, HCCS, PCIE, SDMA, SIO")               \
-	X(double, transit_mb, "transit size, 1e6 bytes")                    \
-	X(double, transit_ms, "transit time")                               \
-	X(double, gbps, "bandwidth, GB/s; NaN in totals")                   \
-	X(double, large_ratio, "large packet ratio; NaN in totals")         \
-	X(double, package_mb, "size of the packets of this row")            \
-	X(double, package_count, "how many of them")                        \
+#define NP_COMM_BANDWIDTH_COLUMNS(X)                                \
+	X(int64_t, step, "step id")                                 \
+	X(uint8_t, p2p, "1 point-to-point, 0 collective")           \
+	X(uint32_t, op, "operator name")                            \
+	X(uint32_t, group, "group id")                              \
+	X(uint32_t, transport, "RDMA, HCCS, PCIE, SDMA, SIO")       \
+	X(double, transit_mb, "transit size, 1e6 bytes")            \
+	X(double, transit_ms, "transit time")                       \
+	X(double, gbps, "bandwidth, GB/s; NaN in totals")           \
+	X(double, large_ratio, "large packet ratio; NaN in totals") \
+	X(double, package_mb, "size of the packets of this row")    \
+	X(double, package_count, "how many of them")                \
 	X(double, package_ms, "their time")
 
 /* communication_matrix.json, CommAnalyzerMatrix. src and dst are ranks inside the group. */
-#define NP_COMM_MATRIX_COLUMNS(X)                          \
-	X(int64_t, step, "step id")                        \
-	X(uint8_t, p2p, "1 point-to-point, 0 collective")  \
-	X(uint32_t, kind, "allreduce-top1, send-total …")   \
-	X(uint32_t, group, "group id")                     \
-	X(uint32_t, src, "source rank in the group")       \
-	X(uint32_t, dst, "destination rank in the group")  \
-	X(uint32_t, transport, "HCCS, RDMA, LOCAL …")      \
-	X(double, transit_mb, "size, 1e6 bytes")           \
-	X(double, transit_ms, "time")                      \
-	X(double, gbps, "bandwidth")                       \
+#define NP_COMM_MATRIX_COLUMNS(X)                         \
+	X(int64_t, step, "step id")                       \
+	X(uint8_t, p2p, "1 point-to-point, 0 collective") \
+	X(uint32_t, kind, "allreduce-top1, send-total …") \
+	X(uint32_t, group, "group id")                    \
+	X(uint32_t, src, "source rank in the group")      \
+	X(uint32_t, dst, "destination rank in the group") \
+	X(uint32_t, transport, "HCCS, RDMA, LOCAL …")     \
+	X(double, transit_mb, "size, 1e6 bytes")          \
+	X(double, transit_ms, "time")                     \
+	X(double, gbps, "bandwidth")                      \
 	X(uint32_t, op, "operator name, NP_ID_NONE in totals")
 
 /* Arrows of a trace, as they are in the file; ids are texts since they exceed 64 bits. */
@@ -217,47 +218,47 @@ enum np_host_layer {
 	X(np_ns, ts_ns, "time")
 
 /* The exporter's own step rows, us, exactly as in step_trace_time.csv or StepTraceTime. */
-#define NP_STEP_TRACE_COLUMNS(X)                                     \
-	X(uint32_t, device, "device id, NP_NO_U32 where not recorded") \
-	X(int64_t, step, "step id, NP_NO_I64 when blank")             \
-	X(double, computing_us, "Computing")                         \
+#define NP_STEP_TRACE_COLUMNS(X)                                           \
+	X(uint32_t, device, "device id, NP_NO_U32 where not recorded")     \
+	X(int64_t, step, "step id, NP_NO_I64 when blank")                  \
+	X(double, computing_us, "Computing")                               \
 	X(double, comm_not_overlapped_us, "Communication(Not Overlapped)") \
-	X(double, overlapped_us, "Overlapped")                       \
-	X(double, comm_us, "Communication")                          \
-	X(double, free_us, "Free")                                   \
-	X(double, stage_us, "Stage")                                 \
-	X(double, bubble_us, "Bubble")                               \
-	X(double, comm_not_overlapped_exclude_receive_us,            \
-	  "Communication(Not Overlapped and Exclude Receive)")       \
+	X(double, overlapped_us, "Overlapped")                             \
+	X(double, comm_us, "Communication")                                \
+	X(double, free_us, "Free")                                         \
+	X(double, stage_us, "Stage")                                       \
+	X(double, bubble_us, "Bubble")                                     \
+	X(double, comm_not_overlapped_exclude_receive_us,                  \
+	  "Communication(Not Overlapped and Exclude Receive)")             \
 	X(double, preparing_us, "Preparing")
 
 /* One row per allocation. */
-#define NP_OP_MEMORY_COLUMNS(X)                                  \
-	X(uint32_t, name, "operator")                            \
-	X(uint32_t, device, "device id")                         \
-	X(int64_t, size_bytes, "size")                           \
-	X(np_ns, alloc_ns, "allocation")                         \
-	X(np_ns, release_ns, "release, NP_NO_I64 while it lives") \
-	X(np_ns, active_release_ns, "active release")            \
+#define NP_OP_MEMORY_COLUMNS(X)                                       \
+	X(uint32_t, name, "operator")                                 \
+	X(uint32_t, device, "device id")                              \
+	X(int64_t, size_bytes, "size")                                \
+	X(np_ns, alloc_ns, "allocation")                              \
+	X(np_ns, release_ns, "release, NP_NO_I64 while it lives")     \
+	X(np_ns, active_release_ns, "active release")                 \
 	X(double, allocated_mb, "total allocated at allocation, MiB") \
 	X(double, reserved_mb, "total reserved at allocation, MiB")   \
-	X(double, active_mb, "total active at allocation, MiB")  \
+	X(double, active_mb, "total active at allocation, MiB")       \
 	X(int64_t, stream, "stream id or pointer")
 
 /* Samples of a component's total. */
-#define NP_MEMORY_COLUMNS(X)                             \
+#define NP_MEMORY_COLUMNS(X)                                              \
 	X(uint32_t, component, "PTA, GE, PTA+GE, APP, WORKSPACE, SLOG …") \
-	X(uint32_t, device, "device id")                 \
-	X(np_ns, ts_ns, "time")                          \
-	X(double, allocated_mb, "MiB, NaN if absent")     \
-	X(double, reserved_mb, "MiB, NaN if absent")      \
+	X(uint32_t, device, "device id")                                  \
+	X(np_ns, ts_ns, "time")                                           \
+	X(double, allocated_mb, "MiB, NaN if absent")                     \
+	X(double, reserved_mb, "MiB, NaN if absent")                      \
 	X(double, active_mb, "MiB, NaN if absent")
 
-#define NP_COUNTERS_COLUMNS(X)                                     \
-	X(uint32_t, process, "AI Core Freq, HBM, LLC, NPU MEM, …") \
+#define NP_COUNTERS_COLUMNS(X)                                             \
+	X(uint32_t, process, "AI Core Freq, HBM, LLC, NPU MEM, …")         \
 	X(uint32_t, name, "counter and series: \"HBM 0/Read Read(MB/s)\"") \
-	X(uint32_t, device, "device id")                           \
-	X(np_ns, ts_ns, "time")                                    \
+	X(uint32_t, device, "device id")                                   \
+	X(np_ns, ts_ns, "time")                                            \
 	X(double, value, "value")
 
 /* tag, columns, member of np_profile, name for people and sql */
@@ -278,15 +279,14 @@ enum np_host_layer {
 	T(np_memory, NP_MEMORY_COLUMNS, memory)                         \
 	T(np_counters, NP_COUNTERS_COLUMNS, counters)
 
-#define NP_DECLARE_(tag, COLUMNS, member)     \
-	NP_TABLE_STRUCT(tag, COLUMNS);        \
+#define NP_DECLARE_(tag, COLUMNS, member) \
+	NP_TABLE_STRUCT(tag, COLUMNS);    \
 	extern const struct np_table_desc tag##_desc;
 NP_TABLES(NP_DECLARE_)
 #undef NP_DECLARE_
 
 /* Append a row: np_profile_add(profile, kernels) → row number, or SIZE_MAX. */
-#define np_profile_add(profile, member) \
-	np_rows_add(&(profile)->member, &np_##member##_desc)
+#define np_profile_add(profile, member) np_rows_add(&(profile)->member, &np_##member##_desc)
 
 /* One PMU column: as many values as kernels, NaN where not available. */
 struct np_metric {
@@ -309,7 +309,8 @@ struct np_profile {
 #undef NP_MEMBER_
 	NP_VEC(struct np_metric) metrics;
 	NP_VEC(struct np_diag) diags;
-	unsigned loaded; /* enum np_load bits that a file of the capture answered */
+	struct np_map step_rows; /* id → row in steps */
+	unsigned loaded;         /* enum np_load bits that a file of the capture answered */
 	uint64_t dropped_rows;
 };
 
@@ -330,6 +331,12 @@ const struct np_metric *np_profile_metric(const struct np_profile *self, const c
 struct np_metric *np_profile_metric_add(struct np_profile *self, np_str name);
 
 /*
+ * The same with values at hand: takes over `v`, an np_alloc'd array of as many
+ * values as kernels, also on failure. An older column of that name stays.
+ */
+bool np_profile_metric_adopt(struct np_profile *self, np_str name, double *v);
+
+/*
  * Order the kernels by (device, start, row), with their shapes and metrics;
  * compute wait_ns where it is NP_NO_I64; fill start_ns, end_ns and kernels of
  * the steps. A reader calls it once, at the end.
@@ -342,8 +349,17 @@ bool np_profile_sort_tasks(struct np_profile *self);
 
 /* Row of the step with this id, or NP_NO_U32. */
 uint32_t np_profile_find_step(const struct np_profile *self, int64_t id);
-/* The same, appended when it is not there (order by id is kept); NP_NO_U32: out of memory. */
+/* The same, appended when it is not there; NP_NO_U32: out of memory. */
 uint32_t np_profile_add_step(struct np_profile *self, int64_t id);
+
+/* Order the steps by id; kernels and comm_ops follow. Then np_profile_finish_kernels(). */
+bool np_profile_finish_steps(struct np_profile *self);
+
+/*
+ * Append the kernels of `from` with their shapes, metrics and steps; strings are
+ * taken over. For chunks of one file that were read apart, and for slices.
+ */
+bool np_profile_append_kernels(struct np_profile *self, const struct np_profile *from);
 
 /* Is this row's core COMMUNICATION (or the old HCCL)? */
 bool np_is_comm_core(np_str core);

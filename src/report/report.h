@@ -90,7 +90,8 @@ struct np_report {
 	NP_VEC(const char *) notes;
 	enum np_verdict verdict;
 	int exit_code;
-	bool failed; /* memory ran out somewhere */
+	bool failed;   /* memory ran out somewhere */
+	bool mistaken; /* a cell of the wrong type was noted */
 };
 
 /* NULL: out of memory. */
@@ -108,7 +109,9 @@ struct np_table *np_report_table(struct np_report *self, const char *id, const c
 #define NP_REPORT_TABLE(report, id, title, columns) \
 	np_report_table((report), (id), (title), (columns), sizeof(columns) / sizeof *(columns))
 
-/* Cells are added left to right; a row is complete after n_columns of them. */
+/* Cells are added left to right; a row is complete after n_columns of them (what an
+ * unfinished last row lacks is not available). A cell whose type is not the column's
+ * is not available either, and a note says that npuprof has a defect. */
 void np_cell_text(struct np_table *table, np_str text);
 void np_cell_cstr(struct np_table *table, const char *text); /* NULL: not available */
 void np_cell_printf(struct np_table *table, const char *fmt, ...)
@@ -118,6 +121,7 @@ void np_cell_real(struct np_table *table, double value); /* REAL, PERCENT; NaN: 
 void np_cell_bool(struct np_table *table, bool value);
 void np_cell_na(struct np_table *table);
 size_t np_table_rows(const struct np_table *table);
+/* Never NULL: beyond the table there is a cell that is not available. */
 const struct np_cell *np_table_cell(const struct np_table *table, size_t row, size_t column);
 
 /* Never NULL, as above. `code` must be static. */
@@ -140,7 +144,9 @@ void np_finding_impact(struct np_finding *finding, double impact_us, double impa
 /* How many findings have at least this severity. */
 size_t np_report_count(const struct np_report *self, enum np_severity at_least);
 
-/* A path as one shell word: as it is when harmless, else in single quotes.
+/* A path as one shell word: as it is when harmless, else in single quotes; with ./ in
+ * front when it begins with a dash. What np_text_safe() would alter is written as
+ * $'\033' (bash, ksh, zsh, POSIX 2024), so that the shown line still is the command.
  * In the report's arena; "" when memory is out. */
 const char *np_shell_quote(struct np_report *self, const char *word);
 

@@ -21,10 +21,21 @@ struct np_write_options {
 	bool color;        /* ANSI colours in text */
 	unsigned width;    /* columns of the terminal; 0: do not cut */
 	bool verbose;      /* text: all evidence, help lines; else a few */
-	const char *table; /* csv: only this table id; NULL: all, each under a "# id" line */
+	const char *table; /* csv: only this table id, e.g. "findings"; NULL: all */
 };
 
-/* Append the rendered report to `out`. E_NOMEM; E_NOTFOUND for an unknown table. */
+/*
+ * Append the rendered report to `out`. E_NOMEM (what `out` got is then incomplete);
+ * E_NOTFOUND for an unknown table.
+ *
+ * text  headings tell the unit that is shown: dur_ns is "dur (us)". Where the width is
+ *       too small the widest text columns lose first; numbers are never cut.
+ * json  docs/schema/report.schema.json. Durations and times are integers in ns.
+ * csv   RFC 4180. The findings are the table "findings" (code, severity, title, detail,
+ *       advice, command); without `table` they follow when there are any, or nothing
+ *       else. A line "# table: id" stands before each when there are several.
+ * md    for GitHub: tables, findings as a list; figures as in text.
+ */
 enum np_status np_report_write(const struct np_report *report,
                                const struct np_write_options *options, struct np_buf *out,
                                struct np_err *err);

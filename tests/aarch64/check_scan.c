@@ -21,18 +21,21 @@ static void run(np_json_scan_fn *scan, const char *text, size_t first, struct re
 {
 	memset(out, 0, sizeof *out);
 	struct np_json_masks low = {out->structure, out->brackets, out->odd};
-	struct np_json_masks high = {out->structure + first, out->brackets + first, out->odd + first};
+	struct np_json_masks high = {out->structure + first, out->brackets + first,
+	                             out->odd + first};
 	out->nul = scan(&out->state, text, first, low);
 	out->nul |= scan(&out->state, text + first * NP_JSON_BLOCK, BLOCKS - first, high);
 }
 
 static void fill(char *text, int round)
 {
-	static const char favourites[] = "\\\\\\\"\"{}[]:, \t\n\r0a\x01\x0c\x1a\x1f\x7f\x80\xff\xc3\xa9";
+	static const char favourites[] =
+		"\\\\\\\"\"{}[]:, \t\n\r0a\x01\x0c\x1a\x1f\x7f\x80\xff\xc3\xa9";
 	int any = (int)(random() % 4);
 	for (size_t i = 0; i < BYTES; i++)
-		text[i] = random() % 100 < any ? (char)random()
-		                               : favourites[(size_t)random() % (sizeof favourites - 1)];
+		text[i] = random() % 100 < any
+		                  ? (char)random()
+		                  : favourites[(size_t)random() % (sizeof favourites - 1)];
 	if (round % 3 == 0) { /* a long run of backslashes across borders */
 		size_t start = (size_t)random() % BYTES, len = (size_t)random() % 200;
 		memset(text + start, '\\', start + len < BYTES ? len : BYTES - start);

@@ -10,12 +10,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define CHECK(condition)                                                          \
-	do {                                                                      \
-		if (!(condition)) {                                               \
+#define CHECK(condition)                                                              \
+	do {                                                                          \
+		if (!(condition)) {                                                   \
 			(void)fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-			abort();                                                  \
-		}                                                                 \
+			abort();                                                      \
+		}                                                                     \
 	} while (0)
 
 struct pair {
@@ -82,7 +82,8 @@ static void skip_some(np_str text, size_t window, bool readable)
 		np_str raw;
 		uint64_t offset;
 		if (token.type == NP_JSON_OBJECT_BEGIN && turn++ % 3) {
-			while ((status = np_json_members(pair.reader, member, 3, &n, NULL)) == NP_OK &&
+			while ((status = np_json_members(pair.reader, member, 3, &n, NULL)) ==
+			               NP_OK &&
 			       n == 3) {
 			}
 		} else if (turn++ % 4 == 0) {
@@ -94,6 +95,57 @@ static void skip_some(np_str text, size_t window, bool readable)
 	}
 	CHECK(!readable || status == NP_OK);
 	close_reader(pair);
+}
+
+/* The value of a key just read, token by token: its first token to *first, its end. */
+static uint64_t read_value(struct np_json *reader, struct np_json_token *first)
+{
+	struct np_json_token token;
+	CHECK(np_json_next(reader, first, NULL) == NP_OK);
+	if (first->type == NP_JSON_OBJECT_BEGIN || first->type == NP_JSON_ARRAY_BEGIN) {
+		do {
+			CHECK(np_json_next(reader, &token, NULL) == NP_OK);
+		} while (token.depth != first->depth);
+	}
+	return np_json_offset(reader);
+}
+
+/* np_json_members() gives what np_json_next() gives, for a text that is readable. */
+static void compare_members(np_str text, size_t window)
+{
+	struct pair long_way = open_reader(text, 0, 0), fast = open_reader(text, 0, window);
+	struct np_json_token a = {0}, b = {0}, key;
+	struct np_json_member member[4];
+	size_t n = 0;
+	do {
+		CHECK(np_json_next(long_way.reader, &a, NULL) == NP_OK);
+		CHECK(np_json_next(fast.reader, &b, NULL) == NP_OK);
+		CHECK(a.type == b.type && a.offset == b.offset && a.depth == b.depth);
+		if (a.type != NP_JSON_OBJECT_BEGIN)
+			continue;
+		do {
+			CHECK(np_json_members(fast.reader, member, 4, &n, NULL) == NP_OK);
+			for (size_t i = 0; i < n; i++) {
+				const struct np_json_token *value = &member[i].value;
+				CHECK(np_json_next(long_way.reader, &key, NULL) == NP_OK);
+				CHECK(key.type == NP_JSON_KEY &&
+				      np_str_eq(key.text, member[i].key));
+				CHECK(key.escaped == member[i].key_escaped);
+				CHECK(key.offset == member[i].key_offset);
+				uint64_t end = read_value(long_way.reader, &key);
+				if (key.type == NP_JSON_OBJECT_BEGIN ||
+				    key.type == NP_JSON_ARRAY_BEGIN)
+					key.text = np_str_sub(text, key.offset, end - key.offset);
+				CHECK(key.type == value->type && key.offset == value->offset);
+				CHECK(key.escaped == value->escaped && key.depth == value->depth);
+				CHECK(np_str_eq(key.text, value->text));
+			}
+		} while (n == 4);
+		CHECK(np_json_next(long_way.reader, &a, NULL) == NP_OK);
+		CHECK(a.type == NP_JSON_OBJECT_END);
+	} while (a.type != NP_JSON_END);
+	close_reader(long_way);
+	close_reader(fast);
 }
 
 static size_t count_nodes(const struct np_jval *node)
@@ -138,6 +190,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)compare_windows(text, NP_JSON_COMMENTS, window);
 	skip_some(text, 0, status == NP_OK);
 	skip_some(text, window, status == NP_OK);
+	if (status == NP_OK) {
+		compare_members(text, 0);
+		compare_members(text, window);
+	}
 	parse_tree(text, status);
 	quote(text);
 	return 0;

@@ -204,8 +204,7 @@ static void bytes_before_the_damage_are_given_first(void **state)
 	assert_memory_equal(got.ptr, bytes, got.len);
 
 	np_buf_clear(&got);
-	assert_int_equal(read_file(file_with("no-trailer", packed, len - 8), &got),
-	                 NP_E_TRUNCATED);
+	assert_int_equal(read_file(file_with("no-trailer", packed, len - 8), &got), NP_E_TRUNCATED);
 	assert_int_equal(got.len, N);
 
 	np_buf_clear(&got);
@@ -233,9 +232,9 @@ static void bytes_before_the_damage_are_given_first(void **state)
  */
 static int shrinking_status, foreign_status;
 
-#define CHECK(condition)                  \
-	do {                              \
-		if (!(condition))         \
+#define CHECK(condition)                           \
+	do {                                       \
+		if (!(condition))                  \
 			_exit(__LINE__ % 200 + 1); \
 	} while (0)
 

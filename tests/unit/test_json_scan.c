@@ -85,14 +85,16 @@ static void check(const char *text)
 static void the_twins_agree_with_the_definition_on_random_bytes(void **state)
 {
 	(void)state;
-	static const char favourites[] = "\\\\\\\"\"{}[]:, \t\n\r0a\x01\x0c\x1a\x1f\x7f\x80\xff\xc3\xa9";
+	static const char favourites[] =
+		"\\\\\\\"\"{}[]:, \t\n\r0a\x01\x0c\x1a\x1f\x7f\x80\xff\xc3\xa9";
 	char text[BYTES];
 	srandom(11);
 	for (int round = 0; round < 3000; round++) {
 		int any = (int)(random() % 3); /* how often a byte is just any, NUL too */
 		for (size_t i = 0; i < BYTES; i++)
-			text[i] = random() % 100 < any ? (char)random()
-			                               : favourites[(size_t)random() % (sizeof favourites - 1)];
+			text[i] = random() % 100 < any
+			                  ? (char)random()
+			                  : favourites[(size_t)random() % (sizeof favourites - 1)];
 		check(text);
 	}
 }

@@ -30,6 +30,7 @@ static void kernels_are_ordered_with_everything_that_hangs_on_them(void **state)
 	struct np_metric *metric = np_profile_metric_add(p, NP_STR("aic_mac_ratio"));
 	for (int i = 0; i < 4; i++)
 		metric->v[i] = i;
+	assert_true(np_profile_finish_steps(p));
 	assert_true(np_profile_finish_kernels(p));
 	metric = np_profile_metric_add(p, NP_STR("aic_mac_ratio"));
 	const double order[] = {3, 1, 2, 0};
@@ -50,13 +51,14 @@ static void kernels_are_ordered_with_everything_that_hangs_on_them(void **state)
 	np_profile_free(p);
 }
 
-static void a_step_put_in_between_moves_the_rows_that_refer_to_later_ones(void **state)
+static void steps_are_ordered_by_id_and_rows_follow(void **state)
 {
 	(void)state;
 	struct np_profile *p = np_profile_new();
 	add_kernel(p, 5, 0, 1, 1);
 	add_kernel(p, 9, 0, 2, 1);
 	add_kernel(p, 7, 0, 3, 1);
+	assert_true(np_profile_finish_steps(p));
 	assert_int_equal(p->kernels.step[0], 0);
 	assert_int_equal(p->kernels.step[1], 2);
 	assert_int_equal(p->kernels.step[2], 1);
@@ -65,13 +67,33 @@ static void a_step_put_in_between_moves_the_rows_that_refer_to_later_ones(void *
 	np_profile_free(p);
 }
 
+static void appended_kernels_keep_their_names_steps_and_metrics(void **state)
+{
+	(void)state;
+	struct np_profile *a = np_profile_new(), *b = np_profile_new();
+	add_kernel(a, 1, 0, 10, 1);
+	a->kernels.name[0] = np_intern_add(&a->strings, NP_STR("first"));
+	np_profile_metric_add(a, NP_STR("x"))->v[0] = 1.5;
+	add_kernel(b, 2, 0, 20, 1);
+	b->kernels.name[0] = np_intern_add(&b->strings, NP_STR("second"));
+	np_profile_metric_add(b, NP_STR("y"))->v[0] = 2.5;
+	assert_true(np_profile_append_kernels(a, b));
+	np_profile_free(b);
+	assert_int_equal(a->kernels.n, 2);
+	assert_str(np_intern_get(&a->strings, a->kernels.name[1]), "second");
+	assert_int_equal(a->steps.id[a->kernels.step[1]], 2);
+	const struct np_metric *x = np_profile_metric(a, "x"), *y = np_profile_metric(a, "y");
+	assert_true(x->v[0] == 1.5 && isnan(x->v[1]) && isnan(y->v[0]) && y->v[1] == 2.5);
+	np_profile_free(a);
+}
+
 static void every_table_has_names_and_a_row_to_describe_it(void **state)
 {
 	(void)state;
-#define CHECK(tag, COLUMNS, member)                                               \
-	assert_true(tag##_desc.n_columns > 1);                                    \
-	assert_string_equal(tag##_desc.name, #member);                            \
-	for (size_t c = 0; c < tag##_desc.n_columns; c++)                         \
+#define CHECK(tag, COLUMNS, member)                       \
+	assert_true(tag##_desc.n_columns > 1);            \
+	assert_string_equal(tag##_desc.name, #member);    \
+	for (size_t c = 0; c < tag##_desc.n_columns; c++) \
 		assert_true(strlen(tag##_desc.columns[c].help) > 2);
 	NP_TABLES(CHECK)
 #undef CHECK
@@ -144,7 +166,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_are_ordered_with_everything_that_hangs_on_them),
-		cmocka_unit_test(a_step_put_in_between_moves_the_rows_that_refer_to_later_ones),
+		cmocka_unit_test(steps_are_ordered_by_id_and_rows_follow),
+		cmocka_unit_test(appended_kernels_keep_their_names_steps_and_metrics),
 		cmocka_unit_test(every_table_has_names_and_a_row_to_describe_it),
 		cmocka_unit_test(out_of_memory_while_rows_grow_leaves_a_table_that_can_be_freed),
 		cmocka_unit_test(interval_algebra_agrees_with_bit_sets),

@@ -1,0 +1,199 @@
+/*
+ * Questions about a capture, and loading it.
+ */
+#include "capture/capture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/reader.h"
+
+const char *np_framework_name(enum np_framework framework)
+{
+	static const char *const names[] = {"files", "torch", "mindspore", "msprof", "cluster"};
+	return names[framework];
+}
+
+const char *np_rank_source_name(enum np_rank_source source)
+{
+	static const char *const names[] = {
+		"unknown", "profiler_info_<N>.json", "RANK_DEVICE_MAP", "db name",
+		"rank_id", "directory name",
+	};
+	return names[source];
+}
+
+const struct np_file *np_capture_file(const struct np_capture *self, enum np_role role)
+{
+	for (size_t i = 0; i < self->files.n; i++)
+		if (self->files.v[i].role == role)
+			return &self->files.v[i];
+	return NULL;
+}
+
+size_t np_capture_count(const struct np_capture *self, enum np_role role)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < self->files.n; i++)
+		n += self->files.v[i].role == role;
+	return n;
+}
+
+void np_capture_kind(const struct np_capture *self, char *out, size_t size)
+{
+	static const struct {
+		unsigned bit;
+		const char *name;
+	} parts[] = {
+		{NP_HAS_TEXT, "text"}, {NP_HAS_DB, "db"},           {NP_HAS_ANALYSIS, "analysis"},
+		{NP_HAS_RAW, "raw"},   {NP_HAS_CLUSTER, "results"},
+	};
+	int len = snprintf(out, size, "%s", np_framework_name(self->framework));
+	const char *joint = "_";
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		bool told = self->formats & parts[i].bit;
+		/* analysis.db beside the profiler's db goes without saying */
+		if (parts[i].bit == NP_HAS_ANALYSIS && (self->formats & NP_HAS_DB))
+			told = false;
+		if (!told || len < 0 || (size_t)len >= size)
+			continue;
+		len += snprintf(out + len, size - (size_t)len, "%s%s", joint, parts[i].name);
+		joint = "+";
+	}
+	if (*joint == '_' && len > 0 && (size_t)len < size)
+		(void)snprintf(out + len, size - (size_t)len, "_empty");
+}
+
+bool np_capture_has_data(const struct np_capture *self)
+{
+	return self->formats & (NP_HAS_TEXT | NP_HAS_DB | NP_HAS_ANALYSIS);
+}
+
+/* ── loading ── */
+
+/*
+ * Which reader answers which tables. Order matters: a table is taken from the
+ * first file that has it, text before db, so that a capture with both is read
+ * once.
+ */
+static const struct {
+	enum np_role role;
+	unsigned gives;
+	enum np_status (*read)(const struct np_read *read, const char *path, struct np_err *err);
+} readers[] = {
+	{NP_ROLE_KERNELS, NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS, np_read_kernels_csv},
+	{NP_ROLE_OP_SUMMARY, NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS,
+         np_read_kernels_csv},
+	{NP_ROLE_TRACE,
+         NP_STEPS | NP_HOST_OPS | NP_HOST_ARGS | NP_TASKS | NP_COMM | NP_FLOWS | NP_COUNTERS,
+         np_read_trace},
+	{NP_ROLE_PROFILER_DB, NP_LOAD_ALL & ~(unsigned)(NP_COMM_SUMMARY | NP_FLOWS | NP_STEP_TRACE),
+         np_read_profiler_db},
+	{NP_ROLE_MSPROF_DB, NP_LOAD_ALL & ~(unsigned)(NP_COMM_SUMMARY | NP_FLOWS | NP_STEP_TRACE),
+         np_read_profiler_db},
+	{NP_ROLE_TASK_TIME, NP_KERNELS, np_read_kernels_csv},
+	{NP_ROLE_STEP_TRACE, NP_STEP_TRACE, np_read_step_trace},
+	{NP_ROLE_COMM_JSON, NP_COMM_SUMMARY, np_read_comm_json},
+	{NP_ROLE_COMM_MATRIX, NP_COMM_SUMMARY, np_read_comm_matrix},
+	{NP_ROLE_OPERATOR_MEMORY, NP_MEMORY, np_read_op_memory},
+	{NP_ROLE_MEMORY_RECORD, NP_MEMORY, np_read_memory},
+	{NP_ROLE_NPU_MODULE_MEM, NP_MEMORY, np_read_memory},
+	{NP_ROLE_ANALYSIS_DB, NP_COMM_SUMMARY | NP_STEP_TRACE, np_read_analysis_db},
+};
+
+enum { N_READERS = sizeof readers / sizeof *readers };
+
+/* Roles that fill different tables of one load bit, so that one must not hide the other. */
+static bool complements(enum np_role role, enum np_role other)
+{
+	bool comm = (role == NP_ROLE_COMM_JSON || role == NP_ROLE_COMM_MATRIX) &&
+	            (other == NP_ROLE_COMM_JSON || other == NP_ROLE_COMM_MATRIX);
+	bool memory = role >= NP_ROLE_OPERATOR_MEMORY && role <= NP_ROLE_NPU_MODULE_MEM &&
+	              other >= NP_ROLE_OPERATOR_MEMORY && other <= NP_ROLE_NPU_MODULE_MEM;
+	return comm || memory || role == other;
+}
+
+static enum np_status load_role(const struct np_capture *self, size_t which, struct np_read *read,
+                                struct np_err *err)
+{
+	struct np_profile *profile = read->profile;
+	for (size_t i = 0; i < self->files.n; i++) {
+		const struct np_file *file = &self->files.v[i];
+		if (file->role != readers[which].role || !file->readable)
+			continue;
+		struct np_err damage = {0};
+		enum np_status status = readers[which].read(read, file->path, &damage);
+		if (status == NP_E_NOMEM)
+			return np_err_nomem(err);
+		if (status != NP_OK)
+			np_profile_diag(profile, "FILE_DAMAGED", file->path, 1, "%s (%s)",
+			                damage.msg, damage.where);
+	}
+	return NP_OK;
+}
+
+static enum np_status load_all(const struct np_capture *self, unsigned what, unsigned threads,
+                               struct np_profile *profile, struct np_err *err)
+{
+	enum np_role answered_by[32] = {NP_ROLE_NONE}; /* per load bit */
+	for (size_t r = 0; r < N_READERS; r++) {
+		unsigned wanted = what & readers[r].gives;
+		for (unsigned bit = 0; bit < 32; bit++)
+			if (answered_by[bit] != NP_ROLE_NONE &&
+			    !complements(answered_by[bit], readers[r].role))
+				wanted &= ~(1u << bit);
+		if (!wanted || np_capture_count(self, readers[r].role) == 0)
+			continue;
+		struct np_read read = {profile, wanted, threads};
+		unsigned before = profile->loaded;
+		NP_TRY(load_role(self, r, &read, err));
+		for (unsigned bit = 0; bit < 32; bit++)
+			if ((profile->loaded & ~before) & (1u << bit))
+				answered_by[bit] = readers[r].role;
+	}
+	return NP_OK;
+}
+
+/* Rows outside a Step Id column belong to the step whose host range covers them (A40). */
+static void assign_missing_steps(struct np_profile *profile)
+{
+	const struct np_steps *steps = &profile->steps;
+	struct np_kernels *kernels = &profile->kernels;
+	for (size_t i = 0; i < kernels->n; i++)
+		if (kernels->step[i] != NP_NO_U32)
+			return; /* the exporter's own assignment stands */
+	for (size_t i = 0; i < kernels->n; i++)
+		for (size_t s = steps->n; s-- > 0;)
+			if (steps->host_start_ns[s] != NP_NO_I64 &&
+			    kernels->start_ns[i] >= steps->host_start_ns[s]) {
+				bool last = s + 1 == steps->n;
+				if (!last || kernels->start_ns[i] <= steps->host_end_ns[s])
+					kernels->step[i] = (uint32_t)s;
+				break;
+			}
+}
+
+enum np_status np_capture_load(const struct np_capture *self, unsigned what, unsigned threads,
+                               struct np_profile **out, struct np_err *err)
+{
+	*out = NULL;
+	struct np_profile *profile = np_profile_new();
+	if (!profile)
+		return np_err_nomem(err);
+	if (what & (NP_KERNEL_SHAPES | NP_KERNEL_METRICS))
+		what |= NP_KERNELS;
+	enum np_status status = load_all(self, what, threads, profile, err);
+	if (status == NP_OK && !np_profile_finish_steps(profile))
+		status = np_err_nomem(err);
+	if (status == NP_OK && (what & NP_KERNELS)) {
+		assign_missing_steps(profile);
+		if (!np_profile_finish_kernels(profile))
+			status = np_err_nomem(err);
+	}
+	if (status != NP_OK) {
+		np_profile_free(profile);
+		return status;
+	}
+	*out = profile;
+	return NP_OK;
+}

@@ -1,0 +1,318 @@
+/*
+ * The files of one capture.
+ *
+ *   X_ascend_pt/            profiler_info, metadata
+ *     ASCEND_PROFILER_OUTPUT/   deliverables          ─┐ both kinds of names are
+ *     PROF_…/mindstudio_profiler_output/ deliverables ─┘ the same product (R40)
+ *     PROF_…/{host,device_N}/   raw
+ *     FRAMEWORK/                raw
+ *     logs/
+ *
+ * What torch_npu exported wins over what msprof left below PROF_…: it is the
+ * same data with more joined to it.
+ */
+#include "capture/collect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/discover.h"
+
+static void add_file(struct np_captures *all, struct np_capture *capture, const char *path,
+                     const struct np_name *name)
+{
+	struct np_file_stat st;
+	struct np_err err = {0};
+	if (np_file_stat(path, true, &st, &err) != NP_OK || st.kind != NP_FILE_REG)
+		return;
+	all->files++;
+	all->bytes += st.size_bytes;
+	if (name->role == NP_ROLE_NONE)
+		return;
+	struct np_file file = {.role = name->role,
+	                       .path = path,
+	                       .size_bytes = st.size_bytes,
+	                       .mtime_ns = st.mtime_ns,
+	                       .slice = name->slice,
+	                       .readable = access(path, R_OK) == 0};
+	file.timestamp = np_arena_cstr(&all->arena, name->timestamp);
+	if (!file.readable)
+		np_problem_add(all, capture, "UNREADABLE", path, "no permission to read it");
+	if (file.timestamp)
+		(void)np_vec_push(&capture->files, file);
+}
+
+/* All direct files of a directory; sub-directories are the caller's. */
+static bool add_dir(struct np_captures *all, struct np_capture *capture, const char *path,
+                    struct np_dir *listing)
+{
+	struct np_err err;
+	if (np_dir_list(&all->arena, path, listing, &err) != NP_OK) {
+		if (err.code != NP_E_NOTFOUND)
+			np_problem_add(all, capture, "UNREADABLE", path, "%s", err.msg);
+		return false;
+	}
+	for (size_t i = 0; i < listing->n; i++) {
+		const struct np_dir_entry *entry = &listing->v[i];
+		if (entry->kind == NP_FILE_DIR)
+			continue;
+		const char *file = np_path_join(&all->arena, path, entry->name);
+		struct np_name name = np_name_parse(np_str_of(entry->name));
+		if (file)
+			add_file(all, capture, file, &name);
+		if (strcmp(entry->name, "analyse.done") == 0)
+			capture->analyse_done = true;
+	}
+	return true;
+}
+
+/* Bytes of a raw data directory; only direct files, as the collector lays them. */
+static uint64_t raw_bytes(struct np_captures *all, const char *path)
+{
+	struct np_dir dir;
+	uint64_t bytes = 0;
+	if (np_dir_list(&all->arena, path, &dir, NULL) != NP_OK)
+		return 0;
+	for (size_t i = 0; i < dir.n; i++) {
+		const char *file = np_path_join(&all->arena, path, dir.v[i].name);
+		struct np_file_stat st;
+		if (!file || dir.v[i].kind != NP_FILE_REG ||
+		    np_file_stat(file, true, &st, NULL) != NP_OK)
+			continue;
+		bytes += st.size_bytes;
+		all->files++;
+	}
+	all->bytes += bytes;
+	return bytes;
+}
+
+static void collect_prof_part(struct np_captures *all, struct np_capture *capture, const char *path,
+                              const char *name)
+{
+	struct np_dir listing;
+	if (strcmp(name, NP_MSPROF_OUTPUT_DIR) == 0 || strcmp(name, "analyze") == 0) {
+		(void)add_dir(all, capture, path, &listing);
+		if (!capture->output && strcmp(name, NP_MSPROF_OUTPUT_DIR) == 0)
+			capture->output = path;
+		return;
+	}
+	if (strcmp(name, "host") != 0 && strncmp(name, "device_", 7) != 0)
+		return;
+	(void)add_dir(all, capture, path, &listing);
+	const char *data = np_path_join(&all->arena, path, "data");
+	uint64_t bytes = data ? raw_bytes(all, data) : 0;
+	capture->raw_bytes += bytes;
+	if (bytes)
+		capture->formats |= NP_HAS_RAW;
+	int64_t device = 0;
+	if (name[0] == 'd' && capture->device == NP_NO_I64 &&
+	    np_str_to_i64(np_str_of(name + 7), &device))
+		capture->device = device;
+}
+
+static void collect_prof(struct np_captures *all, struct np_capture *capture, const char *path)
+{
+	struct np_dir listing;
+	(void)np_vec_push(&capture->prof_dirs, path);
+	if (!add_dir(all, capture, path, &listing))
+		return;
+	for (size_t i = 0; i < listing.n; i++) {
+		if (listing.v[i].kind != NP_FILE_DIR)
+			continue;
+		const char *child = np_path_join(&all->arena, path, listing.v[i].name);
+		if (child)
+			collect_prof_part(all, capture, child, listing.v[i].name);
+	}
+}
+
+static void collect_part(struct np_captures *all, struct np_capture *capture, const char *path,
+                         const char *name)
+{
+	struct np_dir listing;
+	if (strcmp(name, NP_OUTPUT_DIR) == 0) {
+		capture->output = path;
+		(void)add_dir(all, capture, path, &listing);
+	} else if (strcmp(name, NP_FRAMEWORK_DIR) == 0) {
+		capture->has_framework_dir = true;
+		uint64_t bytes = raw_bytes(all, path);
+		capture->raw_bytes += bytes;
+		if (bytes)
+			capture->formats |= NP_HAS_RAW;
+	} else if (strcmp(name, "logs") == 0) {
+		(void)add_dir(all, capture, path, &listing);
+	} else if (strncmp(name, "PROF_", 5) == 0) {
+		collect_prof(all, capture, path);
+	}
+}
+
+/* ── which of several ── */
+
+static bool below(const char *path, const char *dir)
+{
+	size_t len = dir ? strlen(dir) : 0;
+	return len && strncmp(path, dir, len) == 0 && path[len] == '/';
+}
+
+static void drop_file(struct np_captures *all, struct np_capture *capture, size_t i,
+                      const char *reason)
+{
+	np_leave_out(all, capture->files.v[i].path, reason);
+	memmove(&capture->files.v[i], &capture->files.v[i + 1],
+	        (capture->files.n - i - 1) * sizeof *capture->files.v);
+	capture->files.n--;
+}
+
+/* torch_npu's own export makes msprof's deliverables below PROF_… redundant. */
+static void prefer_torch_output(struct np_captures *all, struct np_capture *capture)
+{
+	bool own = false;
+	for (size_t i = 0; i < capture->files.n; i++)
+		own |= below(capture->files.v[i].path, capture->output) &&
+		       (capture->files.v[i].role == NP_ROLE_KERNELS ||
+		        capture->files.v[i].role == NP_ROLE_PROFILER_DB ||
+		        capture->files.v[i].role == NP_ROLE_TRACE);
+	for (size_t i = capture->files.n; own && i-- > 0;) {
+		const struct np_file *file = &capture->files.v[i];
+		bool msprof = false;
+		for (size_t k = 0; k < capture->prof_dirs.n; k++)
+			msprof |= below(file->path, capture->prof_dirs.v[k]);
+		if (msprof && file->role != NP_ROLE_INFO_JSON && file->role != NP_ROLE_SAMPLE_JSON)
+			drop_file(all, capture, i, "torch_npu exported the same data");
+	}
+}
+
+/* A second export leaves a second time stamp: only the newest of a role counts. */
+static void keep_newest_stamp(struct np_captures *all, struct np_capture *capture)
+{
+	for (size_t i = capture->files.n; i-- > 0;) {
+		const struct np_file *file = &capture->files.v[i];
+		const char *newest = file->timestamp;
+		for (size_t k = 0; k < capture->files.n; k++)
+			if (capture->files.v[k].role == file->role &&
+			    strcmp(capture->files.v[k].timestamp, newest) > 0)
+				newest = capture->files.v[k].timestamp;
+		if (file->role != NP_ROLE_LOG && *file->timestamp && newest != file->timestamp &&
+		    strcmp(newest, file->timestamp) != 0) {
+			np_problem_add(all, capture, "SEVERAL_EXPORTS", file->path,
+			               "left out, an export of %s is newer", newest);
+			drop_file(all, capture, i, "an older export of the same data");
+		}
+	}
+}
+
+static int by_role(const void *a, const void *b)
+{
+	const struct np_file *x = a, *y = b;
+	if (x->role != y->role)
+		return x->role < y->role ? -1 : 1;
+	if (x->slice != y->slice)
+		return x->slice < y->slice ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+static void set_formats(struct np_capture *capture)
+{
+	for (size_t i = 0; i < capture->files.n; i++) {
+		switch (capture->files.v[i].role) {
+		case NP_ROLE_PROFILER_DB:
+		case NP_ROLE_MSPROF_DB:
+		case NP_ROLE_MSMONITOR_DB:
+			capture->formats |= NP_HAS_DB;
+			break;
+		case NP_ROLE_ANALYSIS_DB:
+			capture->formats |= NP_HAS_ANALYSIS;
+			break;
+		case NP_ROLE_CLUSTER_DB:
+		case NP_ROLE_CLUSTER_FILE:
+			capture->formats |= NP_HAS_CLUSTER;
+			break;
+		case NP_ROLE_TRACE:
+		case NP_ROLE_KERNELS:
+		case NP_ROLE_OP_SUMMARY:
+		case NP_ROLE_TASK_TIME:
+		case NP_ROLE_STEP_TRACE:
+		case NP_ROLE_STEP_TRACE_MSPROF:
+		case NP_ROLE_OP_STATISTIC:
+		case NP_ROLE_API_STATISTIC:
+		case NP_ROLE_OPERATOR_DETAILS:
+		case NP_ROLE_OPERATOR_MEMORY:
+		case NP_ROLE_MEMORY_RECORD:
+		case NP_ROLE_COMM_JSON:
+		case NP_ROLE_COMM_MATRIX:
+		case NP_ROLE_COMM_STATISTIC:
+			capture->formats |= NP_HAS_TEXT;
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static void finish(struct np_captures *all, struct np_capture *capture)
+{
+	if (capture->files.n)
+		qsort(capture->files.v, capture->files.n, sizeof *capture->files.v, by_role);
+	prefer_torch_output(all, capture);
+	keep_newest_stamp(all, capture);
+	set_formats(capture);
+	if (capture->prof_dirs.n > 1)
+		np_problem_add(all, capture, "SEVERAL_PROF", capture->path,
+		               "%zu PROF_* directories; torch_npu takes an arbitrary one of them",
+		               capture->prof_dirs.n);
+}
+
+void np_collect_files(struct np_captures *all, struct np_capture *capture)
+{
+	if (capture->framework == NP_FW_MSPROF) {
+		collect_prof(all, capture, capture->path);
+	} else {
+		struct np_dir listing;
+		if (!add_dir(all, capture, capture->path, &listing))
+			listing.n = 0;
+		if (capture->framework == NP_FW_UNKNOWN || capture->framework == NP_FW_CLUSTER)
+			capture->output = capture->path;
+		for (size_t i = 0; i < listing.n && capture->framework != NP_FW_UNKNOWN; i++) {
+			if (listing.v[i].kind != NP_FILE_DIR && listing.v[i].kind != NP_FILE_LINK)
+				continue;
+			const char *child =
+				np_path_join(&all->arena, capture->path, listing.v[i].name);
+			if (child)
+				collect_part(all, capture, child, listing.v[i].name);
+		}
+	}
+	finish(all, capture);
+}
+
+/* ── a single file ── */
+
+static enum np_role sniff(const char *path)
+{
+	char head[4096] = "";
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return NP_ROLE_NONE;
+	np_str text = {head, fread(head, 1, sizeof head, file)};
+	(void)fclose(file);
+	if (np_str_starts(text, NP_STR("SQLite format 3")))
+		return NP_ROLE_PROFILER_DB;
+	np_str trimmed = np_str_trim(text);
+	if (trimmed.len && (trimmed.ptr[0] == '[' || trimmed.ptr[0] == '{'))
+		return NP_ROLE_TRACE;
+	if (np_str_contains(text, NP_STR("uration(us)")))
+		return NP_ROLE_KERNELS;
+	return NP_ROLE_NONE;
+}
+
+void np_collect_single_file(struct np_captures *all, struct np_capture *capture)
+{
+	struct np_name name = np_name_parse(np_path_base(capture->path));
+	if (name.role == NP_ROLE_NONE || name.role == NP_ROLE_OTHER_CSV) {
+		enum np_role seen = sniff(capture->path);
+		if (seen != NP_ROLE_NONE)
+			name.role = seen;
+	}
+	add_file(all, capture, capture->path, &name);
+	finish(all, capture);
+}

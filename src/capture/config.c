@@ -1,0 +1,359 @@
+/*
+ * What the small files say: profiler_info (how it was collected), metadata
+ * (groups), info.json (host and device), and for databases META_DATA and
+ * HOST_INFO. Shapes: torch_npu.md §2.1, §2.2; raw_prof.md §1.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/discover.h"
+#include "io/db.h"
+#include "io/json.h"
+
+/* aclprof's names → what users write in ExperimentalConfig */
+static const struct {
+	const char *recorded, *name;
+} aic_metrics[] = {
+	{"ACL_AICORE_NONE", "AiCoreNone"},
+	{"ACL_AICORE_PIPE_UTILIZATION", "PipeUtilization"},
+	{"ACL_AICORE_ARITHMETIC_UTILIZATION", "ArithmeticUtilization"},
+	{"ACL_AICORE_MEMORY_BANDWIDTH", "Memory"},
+	{"ACL_AICORE_L0B_AND_WIDTH", "MemoryL0"},
+	{"ACL_AICORE_RESOURCE_CONFLICT_RATIO", "ResourceConflictRatio"},
+	{"ACL_AICORE_MEMORY_UB", "MemoryUB"},
+	{"ACL_AICORE_L2_CACHE", "L2Cache"},
+	{"ACL_AICORE_MEMORY_ACCESS", "MemoryAccess"},
+	{"PipeUtilizationExct", "PipeUtilization"},
+};
+
+static const char *keep(struct np_captures *all, np_str text)
+{
+	const char *copy = np_arena_cstr(&all->arena, text);
+	return copy ? copy : "";
+}
+
+static const char *metrics_name(struct np_captures *all, np_str recorded)
+{
+	for (size_t i = 0; i < sizeof aic_metrics / sizeof *aic_metrics; i++)
+		if (np_str_is(recorded, aic_metrics[i].recorded))
+			return aic_metrics[i].name;
+	return keep(all, recorded);
+}
+
+static int tri_state(const struct np_jval *value)
+{
+	bool on = false;
+	return np_jbool(value, &on) ? on : -1;
+}
+
+static int64_t number(const struct np_jval *value, int64_t missing)
+{
+	int64_t out = missing;
+	return np_ji64(value, &out) ? out : missing;
+}
+
+/* "a" or ["a", "b"] as "a,b"; a prefix such as "ProfilerActivity." is cut off. */
+static const char *joined(struct np_captures *all, const struct np_jval *value)
+{
+	if (np_jstr(value).len)
+		return keep(all, np_jstr(value));
+	const char *text = "";
+	for (size_t i = 0; value && value->type == NP_J_ARRAY && i < value->n; i++) {
+		np_str item = np_jstr(&value->child[i]);
+		np_str behind;
+		np_str before = np_str_cut(item, '.', &behind);
+		np_str shown = behind.len ? behind : before;
+		text = np_arena_printf(&all->arena, "%s%s%.*s", text, *text ? "," : "",
+		                       NP_FMT(shown));
+		if (!text)
+			return "";
+	}
+	return text;
+}
+
+static void read_schedule(struct np_config *config, const struct np_jval *schedule)
+{
+	config->has_schedule = schedule && schedule->type == NP_J_OBJECT && schedule->n > 0;
+	config->wait = number(np_jget(schedule, "wait"), 0);
+	config->warmup = number(np_jget(schedule, "warmup"), 0);
+	config->active = number(np_jget(schedule, "active"), NP_NO_I64);
+	config->repeat = number(np_jget(schedule, "repeat"), 0);
+	config->skip_first = number(np_jget(schedule, "skip_first"), 0);
+	config->skip_first_wait = number(np_jget(schedule, "skip_first_wait"), 0);
+}
+
+static const struct np_jval *parse(struct np_captures *all, struct np_capture *capture,
+                                   const char *path)
+{
+	const struct np_jval *root = NULL;
+	struct np_json_repairs repairs = {0};
+	struct np_err err = {0};
+	if (np_json_parse_file(&all->arena, path, NP_JSON_COMMENTS, &root, &repairs, &err) !=
+	    NP_OK) {
+		np_problem_add(all, capture, "CONFIG_UNREADABLE", path, "%s (%s)", err.msg,
+		               err.where);
+		return NULL;
+	}
+	if (np_json_repairs_total(&repairs)) {
+		struct np_buf text = {0};
+		np_json_repairs_describe(&repairs, &text);
+		np_problem_add(all, capture, "JSON_REPAIRED", path, "%s", text.ptr ? text.ptr : "");
+		np_buf_release(&text);
+	}
+	return root;
+}
+
+static void read_profiler_info(struct np_captures *all, struct np_capture *capture,
+                               const char *path)
+{
+	const struct np_jval *root = parse(all, capture, path);
+	if (!root)
+		return;
+	struct np_config *config = &capture->config;
+	const struct np_jval *common = np_jpath(root, "config.common_config");
+	const struct np_jval *special = np_jpath(root, "config.experimental_config");
+	config->recorded = common || special;
+	config->level = keep(all, np_jstr(np_jget(special, "_profiler_level")));
+	config->aic_metrics = metrics_name(all, np_jstr(np_jget(special, "_aic_metrics")));
+	config->export_types = joined(all, np_jget(special, "_export_type"));
+	config->activities = joined(all, np_jget(common, "activities"));
+	config->torch_npu_version = keep(all, np_jstr(np_jget(root, "torch_npu_version")));
+	config->cann_version = keep(all, np_jstr(np_jget(root, "cann_version")));
+	config->with_stack = tri_state(np_jget(common, "with_stack"));
+	config->record_shapes = tri_state(np_jget(common, "record_shapes"));
+	config->profile_memory = tri_state(np_jget(common, "profile_memory"));
+	config->l2_cache = tri_state(np_jget(special, "_l2_cache"));
+	config->data_simplification = tri_state(np_jget(special, "_data_simplification"));
+	config->end_ns = number(np_jpath(root, "end_info.collectionTimeEnd"), NP_NO_I64);
+	read_schedule(config, np_jget(common, "schedule"));
+	int64_t rank = 0;
+	if (np_ji64(np_jget(root, "rank_id"), &rank) && rank >= 0) {
+		capture->rank = rank;
+		capture->rank_source = NP_RANK_INFO_CONTENT;
+	}
+}
+
+/* ── groups ── */
+
+uint64_t np_group_hash(np_str comm_name)
+{
+	uint32_t h0 = 0, h1 = 0;
+	for (size_t i = 0; i < comm_name.len; i++) {
+		h0 = h0 * 29 + (unsigned char)comm_name.ptr[i];
+		h1 = h1 * 131 + (unsigned char)comm_name.ptr[i];
+	}
+	return (uint64_t)h0 << 32 | h1;
+}
+
+static void read_group(struct np_captures *all, struct np_group *group, const struct np_jval *value)
+{
+	group->comm_name = keep(all, value->key);
+	group->name = keep(all, np_jstr(np_jget(value, "group_name")));
+	group->hash = np_group_hash(value->key);
+	const struct np_jval *ranks = np_jget(value, "global_ranks");
+	size_t n = ranks && ranks->type == NP_J_ARRAY ? ranks->n : 0;
+	int64_t *list = np_arena_alloc(&all->arena, n * sizeof *list);
+	if (!list)
+		return;
+	for (size_t i = 0; i < n; i++)
+		list[i] = number(&ranks->child[i], -1);
+	group->ranks = list;
+	group->n_ranks = n;
+}
+
+static void read_groups(struct np_captures *all, struct np_capture *capture,
+                        const struct np_jval *info)
+{
+	if (!info || info->type != NP_J_OBJECT || capture->n_groups)
+		return;
+	capture->groups = np_arena_zalloc(&all->arena, info->n * sizeof *capture->groups);
+	if (!capture->groups)
+		return;
+	capture->n_groups = info->n;
+	for (size_t i = 0; i < info->n; i++) {
+		struct np_group *group = &capture->groups[i];
+		read_group(all, group, &info->child[i]);
+		if (strcmp(group->name, "default_group") == 0 && capture->world_size == NP_NO_I64)
+			capture->world_size = (int64_t)group->n_ranks;
+	}
+}
+
+static void read_distributed(struct np_captures *all, struct np_capture *capture,
+                             const struct np_jval *args)
+{
+	static const struct {
+		const char *key, *shown;
+	} sizes[] = {
+		{"tensor_model_parallel_size", "tp"}, {"pipeline_model_parallel_size", "pp"},
+		{"data_parallel_size", "dp"},         {"context_parallel_size", "cp"},
+		{"expert_model_parallel_size", "ep"},
+	};
+	if (!args || args->type != NP_J_OBJECT)
+		return;
+	const char *text = "";
+	for (size_t i = 0; text && i < sizeof sizes / sizeof *sizes; i++) {
+		int64_t size = number(np_jget(args, sizes[i].key), NP_NO_I64);
+		if (size != NP_NO_I64)
+			text = np_arena_printf(&all->arena, "%s%s%s=%lld", text, *text ? " " : "",
+			                       sizes[i].shown, (long long)size);
+	}
+	capture->distributed = text ? text : "";
+	int64_t world = number(np_jget(args, "world_size"), NP_NO_I64);
+	if (world > 0)
+		capture->world_size = world;
+}
+
+static void read_metadata(struct np_captures *all, struct np_capture *capture, const char *path)
+{
+	const struct np_jval *root = parse(all, capture, path);
+	read_distributed(all, capture, np_jget(root, "distributed_args"));
+	read_groups(all, capture, np_jget(root, "parallel_group_info"));
+}
+
+/* ── msprof ── */
+
+static void read_info_json(struct np_captures *all, struct np_capture *capture, const char *path)
+{
+	const struct np_jval *root = parse(all, capture, path);
+	int64_t rank = number(np_jget(root, "rank_id"), -1);
+	if (rank >= 0 && capture->rank == NP_NO_I64) {
+		capture->rank = rank;
+		capture->rank_source = NP_RANK_INFO_CONTENT;
+	}
+	if (np_jstr(np_jget(root, "hostname")).len)
+		capture->host = keep(all, np_jstr(np_jget(root, "hostname")));
+	if (np_jstr(np_jget(root, "hostUid")).len)
+		capture->host_uid = keep(all, np_jstr(np_jget(root, "hostUid")));
+	if (np_jstr(np_jget(root, "cannVersion")).len && !*capture->config.cann_version)
+		capture->config.cann_version = keep(all, np_jstr(np_jget(root, "cannVersion")));
+	if (capture->pid == NP_NO_I64)
+		capture->pid = number(np_jget(root, "pid"), NP_NO_I64);
+}
+
+static void read_sample_json(struct np_captures *all, struct np_capture *capture, const char *path)
+{
+	static const char *const levels[] = {"Level0", "Level1", "Level2", "Level2"};
+	const struct np_jval *root = parse(all, capture, path);
+	struct np_config *config = &capture->config;
+	np_str level = np_jstr(np_jget(root, "prof_level"));
+	if (level.len == 2 && level.ptr[0] == 'l' && level.ptr[1] >= '0' && level.ptr[1] <= '3' &&
+	    !*config->level)
+		config->level = levels[level.ptr[1] - '0'];
+	np_str metrics = np_jstr(np_jget(root, "ai_core_metrics"));
+	if (metrics.len && !*config->aic_metrics)
+		config->aic_metrics = metrics_name(all, metrics);
+	config->recorded |= root != NULL;
+}
+
+/* ── databases ── */
+
+static void read_meta_data(struct np_captures *all, struct np_capture *capture, struct np_db *db,
+                           const char *path)
+{
+	static const char *const columns[] = {"name", "value"};
+	struct np_db_scan *scan = NULL;
+	struct np_db_value row[2];
+	bool got = false;
+	if (np_db_scan_open(db, "META_DATA", columns, 2, 0, &scan, NULL) != NP_OK)
+		return;
+	while (np_db_scan_next(scan, row, &got, NULL) == NP_OK && got) {
+		np_str name = np_db_text(&row[0]);
+		bool groups = np_str_is(name, "parallel_group_info");
+		if (!groups && !np_str_is(name, "distributed_args"))
+			continue;
+		/* the tree refers to the text, which the next row overwrites */
+		np_str text = np_arena_dup(&all->arena, np_db_text(&row[1]));
+		struct np_input *input = NULL;
+		const struct np_jval *root = NULL;
+		if (np_input_open_mem(text, path, 0, &input, NULL) == NP_OK &&
+		    np_json_parse(&all->arena, input, 0, &root, NULL, NULL) == NP_OK) {
+			if (groups)
+				read_groups(all, capture, root);
+			else
+				read_distributed(all, capture, root);
+		}
+		np_input_close(input);
+	}
+	np_db_scan_close(scan);
+}
+
+/* The first row of a table with two columns. */
+static bool first_row(struct np_db *db, const char *table, const char *const *columns,
+                      struct np_db_value *row, struct np_db_scan **scan)
+{
+	bool got = false;
+	*scan = NULL;
+	return np_db_scan_open(db, table, columns, 2, 0, scan, NULL) == NP_OK &&
+	       np_db_scan_next(*scan, row, &got, NULL) == NP_OK && got;
+}
+
+static void read_db_identity(struct np_captures *all, struct np_capture *capture, struct np_db *db)
+{
+	static const char *const map_columns[] = {"rankId", "deviceId"};
+	static const char *const host_columns[] = {"hostUid", "hostName"};
+	struct np_db_value row[2];
+	struct np_db_scan *scan;
+	int64_t rank = 0, device = 0;
+	if (first_row(db, "RANK_DEVICE_MAP", map_columns, row, &scan)) {
+		if (np_db_i64(&row[0], &rank) && rank >= 0) {
+			capture->rank = rank;
+			capture->rank_source = NP_RANK_DEVICE_MAP;
+		}
+		if (np_db_i64(&row[1], &device) && device >= 0)
+			capture->device = device;
+	}
+	np_db_scan_close(scan);
+	if (first_row(db, "HOST_INFO", host_columns, row, &scan)) {
+		if (np_db_text(&row[0]).len)
+			capture->host_uid = keep(all, np_db_text(&row[0]));
+		if (np_db_text(&row[1]).len)
+			capture->host = keep(all, np_db_text(&row[1]));
+	}
+	np_db_scan_close(scan);
+	static const char *const npu_columns[] = {"id", "name"};
+	if (first_row(db, "NPU_INFO", npu_columns, row, &scan))
+		capture->npu_name = keep(all, np_db_text(&row[1]));
+	np_db_scan_close(scan);
+}
+
+static void read_db(struct np_captures *all, struct np_capture *capture, const char *path)
+{
+	struct np_db *db = NULL;
+	struct np_err err = {0};
+	if (np_db_open(path, &db, &err) != NP_OK) {
+		np_problem_add(all, capture, "DB_UNREADABLE", path, "%s", err.msg);
+		return;
+	}
+	if (*np_db_note(db))
+		np_problem_add(all, capture, "DB_NOTE", path, "%s", np_db_note(db));
+	read_db_identity(all, capture, db);
+	read_meta_data(all, capture, db, path);
+	np_db_close(db);
+}
+
+/* ── the whole ── */
+
+void np_config_read(struct np_captures *all, struct np_capture *capture)
+{
+	struct np_config *config = &capture->config;
+	config->level = config->aic_metrics = config->export_types = config->activities = "";
+	config->torch_npu_version = config->cann_version = "";
+	config->end_ns = config->active = NP_NO_I64;
+	config->with_stack = config->record_shapes = config->profile_memory = -1;
+	config->l2_cache = config->data_simplification = -1;
+	for (size_t i = 0; i < capture->files.n; i++) {
+		const struct np_file *file = &capture->files.v[i];
+		if (!file->readable)
+			continue;
+		if (file->role == NP_ROLE_PROFILER_INFO)
+			read_profiler_info(all, capture, file->path);
+		else if (file->role == NP_ROLE_METADATA)
+			read_metadata(all, capture, file->path);
+		else if (file->role == NP_ROLE_INFO_JSON)
+			read_info_json(all, capture, file->path);
+		else if (file->role == NP_ROLE_SAMPLE_JSON)
+			read_sample_json(all, capture, file->path);
+		else if (file->role == NP_ROLE_PROFILER_DB || file->role == NP_ROLE_MSPROF_DB)
+			read_db(all, capture, file->path);
+	}
+}

@@ -1,0 +1,81 @@
+/*
+ * Commands: one file and one struct each, in one sorted table.
+ *
+ * A command is options → calls → a report → a writer; it holds no logic of its
+ * own. The runner parses the options, checks the number of words, prints usage
+ * errors, and renders the report that the command made.
+ */
+#ifndef NP_CMD_CMD_H
+#define NP_CMD_CMD_H
+
+#include <stdbool.h>
+
+#include "cmd/options.h"
+#include "report/report.h"
+
+/* Exit status of every command (DESIGN.md §2.4). */
+enum np_exit {
+	NP_EXIT_OK = 0,
+	NP_EXIT_FAILED = 1,  /* judged and failed */
+	NP_EXIT_USAGE = 2,   /* usage, or a precondition is missing */
+	NP_EXIT_UNKNOWN = 3, /* nothing failed, but something could not be judged */
+	NP_EXIT_INPUT = 4,   /* the input could not be read, or the environment failed */
+};
+
+/* The options that every command has. */
+struct np_common {
+	const char *output, *format, *color, *table;
+	uint64_t jobs;
+	bool json, quiet, verbose, no_progress, help;
+};
+
+struct np_call {
+	const struct np_cmd *cmd;
+	const struct np_common *common;
+	const void *options; /* the command's own struct */
+	int argc;            /* words that are no options */
+	char **argv;
+};
+
+struct np_cmd {
+	const char *name, *summary;
+	const char *words; /* "PATH", "BASE TARGET…", "" */
+	int min_words, max_words;
+	const char *detail;          /* paragraphs for --help; NULL */
+	const char *const *examples; /* command lines, NULL-terminated; NULL */
+	const struct np_option *options;
+	size_t n_options, options_size;
+	int (*run)(const struct np_call *call);
+	bool hidden; /* not in the list of `npuprof help` */
+};
+
+extern const struct np_cmd np_cmd_check, np_cmd_completion, np_cmd_help, np_cmd_info, np_cmd_synth,
+	np_cmd_version;
+
+/* Sorted by name. */
+extern const struct np_cmd *const np_cmds[];
+extern const size_t np_n_cmds;
+const struct np_cmd *np_cmd_find(const char *name);
+
+/* The table of options that every command has. */
+extern const struct np_option np_common_options[];
+extern const size_t np_n_common_options;
+
+/* --help of one command, or of the program (cmd NULL), to stdout. */
+void np_cmd_print_help(const struct np_cmd *cmd);
+
+/* An error as one line on stderr; returns the exit status that fits it. */
+int np_cmd_fail(const struct np_err *err);
+
+/*
+ * Render the report by the common options to -o or stdout. Returns the report's
+ * exit_code, or that of what went wrong in writing it.
+ */
+int np_cmd_finish(const struct np_call *call, const struct np_report *report);
+
+/* Also show the report as text on stderr (check --json, R49), unless -q. */
+void np_cmd_talk(const struct np_call *call, const struct np_report *report);
+
+int np_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,51 @@
+#include "capture/describe.h"
+#include "cmd/cmd.h"
+
+static enum np_status describe(const struct np_call *call, struct np_report *report,
+                               struct np_err *err)
+{
+	struct np_captures *all = NULL;
+	NP_TRY(np_discover(call->argv[0], &all, err));
+	np_report_input(report, call->argv[0]);
+	enum np_status status = np_describe(all, (unsigned)call->common->jobs, report, err);
+	np_captures_free(all);
+	return status;
+}
+
+static int run(const struct np_call *call)
+{
+	struct np_err err = {0};
+	struct np_report *report = np_report_new("info");
+	int exit_code = NP_EXIT_INPUT;
+	if (!report)
+		(void)np_err_nomem(&err);
+	if (!report || describe(call, report, &err) != NP_OK)
+		exit_code = np_cmd_fail(&err);
+	else
+		exit_code = np_cmd_finish(call, report);
+	np_report_free(report);
+	return exit_code;
+}
+
+static const char *const examples[] = {
+	"npuprof info cluster_root",
+	"npuprof info prof.tar.gz --json",
+	"npuprof info cluster_root --format csv --table captures",
+	NULL,
+};
+
+const struct np_cmd np_cmd_info = {
+	.name = "info",
+	.summary = "tell what is here: captures, ranks, formats, configuration, what is missing",
+	.words = "PATH",
+	.min_words = 1,
+	.max_words = 1,
+	.detail = "PATH is a directory of captures, one capture, one deliverable, or a tar or zip "
+		  "of them.\n"
+		  "Nothing is written into it. Exit status: 0 done, 2 no such path or no capture "
+		  "in it,\n"
+		  "4 something could not be read (the rest is still told).",
+	.examples = examples,
+	.options_size = 1,
+	.run = run,
+};

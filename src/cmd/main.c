@@ -1,0 +1,166 @@
+/*
+ * The runner: find the command, parse, run. And the pages of help.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/cmd.h"
+
+const struct np_cmd *const np_cmds[] = {
+	&np_cmd_check, &np_cmd_completion, &np_cmd_help,
+	&np_cmd_info,  &np_cmd_synth,      &np_cmd_version,
+};
+const size_t np_n_cmds = sizeof np_cmds / sizeof *np_cmds;
+
+const struct np_option np_common_options[] = {
+	{"output", 'o', NP_OPT_STRING, offsetof(struct np_common, output), "FILE",
+         "write the result to FILE instead of stdout"},
+	{"format", 0, NP_OPT_STRING, offsetof(struct np_common, format), "FORMAT",
+         "text, json, csv or md (default: text)"},
+	{"json", 0, NP_OPT_FLAG, offsetof(struct np_common, json), NULL, "same as --format json"},
+	{"table", 0, NP_OPT_STRING, offsetof(struct np_common, table), "ID",
+         "csv: only this table of the result"},
+	{"jobs", 'j', NP_OPT_UINT, offsetof(struct np_common, jobs), "N",
+         "threads (default: all processors)"},
+	{"verbose", 'v', NP_OPT_FLAG, offsetof(struct np_common, verbose), NULL,
+         "all evidence and details"},
+	{"quiet", 'q', NP_OPT_FLAG, offsetof(struct np_common, quiet), NULL,
+         "no talk on stderr, only the result"},
+	{"color", 0, NP_OPT_STRING, offsetof(struct np_common, color), "WHEN",
+         "auto, always or never (default: auto; NO_COLOR is honoured)"},
+	{"no-progress", 0, NP_OPT_FLAG, offsetof(struct np_common, no_progress), NULL,
+         "no progress line on long work"},
+	{"help", 'h', NP_OPT_FLAG, offsetof(struct np_common, help), NULL, "this page"},
+};
+const size_t np_n_common_options = sizeof np_common_options / sizeof *np_common_options;
+
+const struct np_cmd *np_cmd_find(const char *name)
+{
+	for (size_t i = 0; i < np_n_cmds; i++)
+		if (strcmp(np_cmds[i]->name, name) == 0)
+			return np_cmds[i];
+	return NULL;
+}
+
+/* ── help ── */
+
+static void print_options(const char *title, const struct np_option *options, size_t n)
+{
+	if (n == 0)
+		return;
+	(void)printf("\n%s\n", title);
+	for (size_t i = 0; i < n; i++) {
+		char left[64];
+		char letter[8] = "    ";
+		if (options[i].letter)
+			(void)snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
+		(void)snprintf(left, sizeof left, "%s--%s%s%s", letter, options[i].name,
+		               options[i].arg ? " " : "", options[i].arg ? options[i].arg : "");
+		(void)printf("  %-30s %s\n", left, options[i].help);
+	}
+}
+
+static void print_overview(void)
+{
+	(void)printf("npuprof %s: profiles of Ascend NPUs, from the capture to what to fix\n\n"
+	             "usage: npuprof COMMAND [options] …\n\ncommands\n",
+	             NPUPROF_VERSION);
+	for (size_t i = 0; i < np_n_cmds; i++)
+		if (!np_cmds[i]->hidden)
+			(void)printf("  %-12s %s\n", np_cmds[i]->name, np_cmds[i]->summary);
+	(void)printf(
+		"\nnpuprof help COMMAND tells its options. Exit status: 0 done or passed, 1 judged "
+		"and failed,\n2 usage, 3 could not be judged, 4 the input could not be read.\n");
+}
+
+void np_cmd_print_help(const struct np_cmd *cmd)
+{
+	if (!cmd) {
+		print_overview();
+		return;
+	}
+	(void)printf("usage: npuprof %s [options]%s%s\n\n%s.\n", cmd->name, *cmd->words ? " " : "",
+	             cmd->words, cmd->summary);
+	if (cmd->detail)
+		(void)printf("\n%s\n", cmd->detail);
+	print_options("options", cmd->options, cmd->n_options);
+	print_options("common options", np_common_options, np_n_common_options);
+	if (cmd->examples)
+		(void)printf("\nexamples\n");
+	for (const char *const *line = cmd->examples; line && *line; line++)
+		(void)printf("  %s\n", *line);
+}
+
+/* ── running ── */
+
+static int usage_error(const struct np_cmd *cmd, const char *message)
+{
+	(void)fprintf(stderr, "npuprof: %s\nusage: npuprof %s [options]%s%s (npuprof help %s)\n",
+	              message, cmd->name, *cmd->words ? " " : "", cmd->words, cmd->name);
+	return NP_EXIT_USAGE;
+}
+
+static int run_command(const struct np_cmd *cmd, int argc, char **argv, void *values)
+{
+	struct np_common common = {0};
+	const struct np_option_set sets[] = {
+		{cmd->options, cmd->n_options, values},
+		{np_common_options, np_n_common_options, &common},
+	};
+	struct np_err err = {0};
+	int first = argc;
+	if (np_options_parse(sets, 2, argc, argv, &first, &err) != NP_OK)
+		return usage_error(cmd, err.msg);
+	if (common.help) {
+		np_cmd_print_help(cmd);
+		return NP_EXIT_OK;
+	}
+	struct np_call call = {cmd, &common, values, argc - first, argv + first};
+	if (call.argc < cmd->min_words)
+		return usage_error(cmd, "something is missing on the command line");
+	if (call.argc > cmd->max_words)
+		return usage_error(cmd, "too many words on the command line");
+	return cmd->run(&call);
+}
+
+static int run_by_name(const char *name, int argc, char **argv)
+{
+	const struct np_cmd *cmd = np_cmd_find(name);
+	if (!cmd) {
+		(void)fprintf(stderr, "npuprof: unknown command '%s'; npuprof help lists them\n",
+		              name);
+		return NP_EXIT_USAGE;
+	}
+	void *values = np_calloc(1, cmd->options_size);
+	if (!values) {
+		(void)fprintf(stderr, "npuprof: out of memory\n");
+		return NP_EXIT_INPUT;
+	}
+	int status = run_command(cmd, argc, argv, values);
+	np_free(values);
+	return status;
+}
+
+int np_main(int argc, char **argv)
+{
+	int status = NP_EXIT_USAGE;
+	if (argc < 2) {
+		print_overview();
+		return NP_EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--version") == 0)
+		status = run_by_name("version", argc - 1, argv + 1);
+	else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		status = run_by_name("help", argc - 1, argv + 1);
+	else
+		status = run_by_name(argv[1], argc - 1, argv + 1);
+	/* a result that did not reach its reader is a failure */
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		(void)fprintf(stderr, "npuprof: cannot write to stdout\n");
+		status = NP_EXIT_INPUT;
+	}
+	return status;
+}

@@ -1,0 +1,50 @@
+/*
+ * Options as data: one table per command drives getopt_long and yields --help
+ * and shell completion. A value lands in the command's own struct, at `offset`.
+ */
+#ifndef NP_CMD_OPTIONS_H
+#define NP_CMD_OPTIONS_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum np_opt_type {
+	NP_OPT_FLAG,   /* bool: true when given; with a `no-` twin where the table has one */
+	NP_OPT_STRING, /* const char *: into argv */
+	NP_OPT_UINT,   /* uint64_t */
+	NP_OPT_DOUBLE, /* double */
+	NP_OPT_LIST,   /* struct np_opt_list: may be given several times */
+};
+
+enum { NP_OPT_MAX_LIST = 32 };
+
+struct np_opt_list {
+	const char *v[NP_OPT_MAX_LIST];
+	size_t n;
+};
+
+struct np_option {
+	const char *name;
+	char letter; /* 0: none */
+	enum np_opt_type type;
+	size_t offset;
+	const char *arg;  /* name of the value in the help; NULL for flags */
+	const char *help; /* one line */
+};
+
+/* A part of the command line's options: a table and where its values go. */
+struct np_option_set {
+	const struct np_option *options;
+	size_t n;
+	void *values;
+};
+
+/*
+ * Parse argv[1…] by getopt_long; *first is the index of the first word that is
+ * no option (words may stand anywhere). E_USAGE with the message to show.
+ */
+enum np_status np_options_parse(const struct np_option_set *sets, size_t n_sets, int argc,
+                                char **argv, int *first, struct np_err *err);
+
+#endif

@@ -1,0 +1,113 @@
+/*
+ * From a report to the terminal or a file.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "cmd/cmd.h"
+#include "report/writer.h"
+
+int np_cmd_fail(const struct np_err *err)
+{
+	bool has_where = *err->where != '\0';
+	(void)fprintf(stderr, "npuprof: %s%s%s\n", has_where ? err->where : "",
+	              has_where ? ": " : "", err->msg);
+	switch (err->code) {
+	case NP_E_NOTFOUND:
+	case NP_E_USAGE:
+		return NP_EXIT_USAGE;
+	default:
+		return NP_EXIT_INPUT;
+	}
+}
+
+/* Columns of the terminal on `fd`; 0 when it is none, so that nothing is cut. */
+static unsigned terminal_width(int fd)
+{
+	struct winsize size;
+	if (!isatty(fd))
+		return 0;
+	const char *columns = getenv("COLUMNS");
+	int64_t wish = 0;
+	if (columns && np_str_to_i64(np_str_of(columns), &wish) && wish >= 40 && wish < 10000)
+		return (unsigned)wish;
+	if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+		return size.ws_col;
+	return 100;
+}
+
+static bool use_color(const struct np_common *common, int fd)
+{
+	const char *no_color = getenv("NO_COLOR");
+	if (common->color && strcmp(common->color, "always") == 0)
+		return true;
+	if ((common->color && strcmp(common->color, "never") == 0) || (no_color && *no_color))
+		return false;
+	const char *term = getenv("TERM");
+	return isatty(fd) && !(term && strcmp(term, "dumb") == 0);
+}
+
+static enum np_status choose(const struct np_common *common, struct np_write_options *options,
+                             struct np_err *err)
+{
+	*options = (struct np_write_options){.format = NP_FORMAT_TEXT, .table = common->table};
+	options->verbose = common->verbose;
+	if (common->json)
+		options->format = NP_FORMAT_JSON;
+	else if (common->format && !np_format_parse(common->format, &options->format))
+		return np_err_set(err, NP_E_USAGE, NULL,
+		                  "unknown format '%s': use text, json, csv or md", common->format);
+	if (common->color && strcmp(common->color, "auto") != 0 &&
+	    strcmp(common->color, "always") != 0 && strcmp(common->color, "never") != 0)
+		return np_err_set(err, NP_E_USAGE, NULL, "--color wants auto, always or never");
+	int fd = common->output ? -1 : STDOUT_FILENO;
+	options->width = terminal_width(fd);
+	options->color = use_color(common, fd);
+	return NP_OK;
+}
+
+static enum np_status write_out(const struct np_common *common, const struct np_buf *text,
+                                struct np_err *err)
+{
+	if (!common->output) {
+		(void)fwrite(text->ptr, 1, text->len, stdout);
+		return NP_OK; /* np_main looks at stdout's state at the end */
+	}
+	struct np_outfile file;
+	NP_TRY(np_outfile_begin(&file, common->output, err));
+	(void)fwrite(text->ptr, 1, text->len, file.file);
+	return np_outfile_commit(&file, err);
+}
+
+int np_cmd_finish(const struct np_call *call, const struct np_report *report)
+{
+	struct np_write_options options;
+	struct np_buf text = {.max_bytes = SIZE_MAX / 4};
+	struct np_err err = {0};
+	enum np_status status = np_report_ok(report, &err);
+	if (status == NP_OK)
+		status = choose(call->common, &options, &err);
+	if (status == NP_OK)
+		status = np_report_write(report, &options, &text, &err);
+	if (status == NP_OK)
+		status = write_out(call->common, &text, &err);
+	np_buf_release(&text);
+	return status == NP_OK ? report->exit_code : np_cmd_fail(&err);
+}
+
+void np_cmd_talk(const struct np_call *call, const struct np_report *report)
+{
+	struct np_write_options options = {.format = NP_FORMAT_TEXT};
+	struct np_buf text = {0};
+	if (call->common->quiet)
+		return;
+	options.width = terminal_width(STDERR_FILENO);
+	options.color = use_color(call->common, STDERR_FILENO);
+	if (np_report_write(report, &options, &text, NULL) == NP_OK)
+		(void)fwrite(text.ptr, 1, text.len, stderr);
+	np_buf_release(&text);
+}

@@ -1,0 +1,104 @@
+/*
+ * Signs in the parsers' logs. They only ever add to what the files say (R108):
+ * a log without complaints proves nothing.
+ */
+#include <string.h>
+
+#include "gate/context.h"
+
+enum { LOG_MAX_BYTES = 64 << 20 };
+
+static const struct {
+	const char *text;
+	bool fatal;
+	const char *meaning;
+} signs[] = {
+	{"run failed", true, "a parser failed; look for the first one, the rest follow from it"},
+	{"current state is WARMUP", true,
+         "Incorrect schedule: stopped in the warm-up, the data are empty"},
+	{"current state is RECORD_AND_SAVE", false,
+         "Incorrect schedule: one more prof.step() would have closed the window"},
+	{"current state is RECORD", true,
+         "Incorrect schedule: stopped while recording, the data may be incomplete"},
+	{"Failed to export CANN", true, "msprof could not export; is CANN's set_env.sh sourced?"},
+	{"The collected data has been lost", true, "the raw stream is cut"},
+	{"cannot be parsed during the daemon process", true,
+         "analyse() in a daemon process writes nothing; run it in a process of its own"},
+	{"Call analyse failed", true, "analyse() failed"},
+	{"Failed to get acl to npu flow events", false, "host and device cannot be joined"},
+	{"memory record(s) are incomplete", false, "allocations without a release in the window"},
+};
+
+/* Drop ANSI sequences (ESC [ … letter) in place, so that words are found. */
+static size_t strip_ansi(char *text, size_t len)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] != '\x1b') {
+			text[kept++] = text[i];
+			continue;
+		}
+		if (i + 1 < len && text[i + 1] == '[')
+			for (i += 2; i < len && (unsigned char)(text[i] - '@') > '~' - '@'; i++)
+				continue;
+	}
+	return kept;
+}
+
+static void tell_sign(struct np_gate *gate, const char *path, size_t which, np_str line)
+{
+	struct np_finding *finding = np_report_finding(
+		gate->report, signs[which].fatal ? "RUN_FAILED" : "LOG_WARNING",
+		signs[which].fatal ? NP_ERROR : NP_WARNING, "%s", signs[which].meaning);
+	np_finding_evidence(finding, path, NULL, NULL, "%.*s",
+	                    (int)(line.len < 200 ? line.len : 200), line.ptr);
+}
+
+static void scan_log(struct np_gate *gate, struct np_check_result *out, const char *path)
+{
+	struct np_arena arena;
+	np_arena_init(&arena);
+	np_str text = {NULL, 0};
+	struct np_err err = {0};
+	const char *shown = np_gate_short_path(gate, path);
+	if (np_file_slurp(&arena, path, LOG_MAX_BYTES, &text, &err) != NP_OK) {
+		np_check_unknown(out, "%s: %s", shown, err.msg);
+		np_arena_release(&arena);
+		return;
+	}
+	char *copy = np_arena_alloc(&arena, text.len + 1);
+	if (copy && text.len)
+		memcpy(copy, text.ptr, text.len);
+	np_str rest = {copy, copy ? strip_ansi(copy, text.len) : 0};
+	unsigned told = 0;
+	while (rest.len) {
+		np_str line = np_str_cut(rest, '\n', &rest);
+		for (size_t s = 0; s < sizeof signs / sizeof *signs; s++) {
+			if (!np_str_contains(line, np_str_of(signs[s].text)))
+				continue;
+			if (signs[s].fatal)
+				np_check_fail(out, "%s: %s", shown, signs[s].text);
+			else
+				np_check_pass(out, "%s: %s", shown, signs[s].text);
+			if (!(told & (1u << s)))
+				tell_sign(gate, path, s, np_str_trim(line));
+			told |= 1u << s;
+			break;
+		}
+	}
+	if (!told)
+		np_check_pass(out, "%s", shown);
+	np_arena_release(&arena);
+}
+
+void np_check_logs(struct np_gate *gate, struct np_check_result *out)
+{
+	for (size_t c = 0; c < gate->all->captures.n; c++) {
+		const struct np_capture *capture = gate->all->captures.v[c];
+		for (size_t i = 0; np_gate_counts(capture) && i < capture->files.n; i++)
+			if (capture->files.v[i].role == NP_ROLE_LOG)
+				scan_log(gate, out, capture->files.v[i].path);
+	}
+	if (out->verdict == NP_VERDICT_NONE)
+		np_check_pass(out, "the capture holds no log files");
+}

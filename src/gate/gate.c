@@ -1,0 +1,218 @@
+#include "gate/gate.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/lint.h"
+#include "gate/context.h"
+
+/* ── answers ── */
+
+static void add_message(struct np_check_result *self, enum np_verdict verdict, const char *fmt,
+                        va_list ap) __attribute__((format(printf, 3, 0)));
+
+static void add_message(struct np_check_result *self, enum np_verdict verdict, const char *fmt,
+                        va_list ap)
+{
+	static const int weight[] = {[NP_VERDICT_NONE] = 0,
+	                             [NP_VERDICT_PASS] = 1,
+	                             [NP_VERDICT_UNKNOWN] = 2,
+	                             [NP_VERDICT_FAIL] = 3};
+	if (weight[verdict] > weight[self->verdict]) {
+		/* what passed is no news beside what failed */
+		np_buf_clear(&self->message);
+		self->told = self->untold = 0;
+		self->verdict = verdict;
+	} else if (weight[verdict] < weight[self->verdict]) {
+		return;
+	}
+	if (self->told == NP_GATE_NAMES_SHOWN) {
+		self->untold++;
+		return;
+	}
+	char text[1024];
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	np_buf_printf(&self->message, "%s%s", self->told++ ? "; " : "", text);
+}
+
+#define DEFINE_ANSWER(name, verdict)                                  \
+	void name(struct np_check_result *self, const char *fmt, ...) \
+	{                                                             \
+		va_list ap;                                           \
+		va_start(ap, fmt);                                    \
+		add_message(self, verdict, fmt, ap);                  \
+		va_end(ap);                                           \
+	}
+DEFINE_ANSWER(np_check_pass, NP_VERDICT_PASS)
+DEFINE_ANSWER(np_check_unknown, NP_VERDICT_UNKNOWN)
+DEFINE_ANSWER(np_check_fail, NP_VERDICT_FAIL)
+
+bool np_gate_counts(const struct np_capture *capture)
+{
+	return capture->framework != NP_FW_CLUSTER;
+}
+
+const char *np_gate_label(struct np_gate *gate, const struct np_capture *capture)
+{
+	const char *in = *capture->group_dir ? capture->group_dir : NULL;
+	const char *text;
+	if (capture->rank == NP_NO_I64)
+		text = capture->name;
+	else if (in)
+		text = np_arena_printf(&gate->report->arena, "%s/rank %lld", in,
+		                       (long long)capture->rank);
+	else
+		text = np_arena_printf(&gate->report->arena, "rank %lld", (long long)capture->rank);
+	return text ? text : "";
+}
+
+const char *np_gate_short_path(struct np_gate *gate, const char *path)
+{
+	size_t len = strlen(gate->all->root);
+	if (strncmp(path, gate->all->root, len) == 0 && path[len] == '/')
+		path += len + 1;
+	const char *output = strstr(path, "ASCEND_PROFILER_OUTPUT/");
+	if (!output)
+		return path;
+	const char *text = np_arena_printf(&gate->report->arena, "%.*s%s", (int)(output - path),
+	                                   path, output + sizeof "ASCEND_PROFILER_OUTPUT/" - 1);
+	return text ? text : path;
+}
+
+/* ── the table of checks ── */
+
+enum { K = 1 << NP_GATE_KERNEL, F = 1 << NP_GATE_FRAMEWORK, C = 1 << NP_GATE_CLUSTER };
+
+static const struct {
+	const char *id, *title;
+	unsigned profiles;
+	np_check_fn *run;
+} checks[] = {
+	{"artefacts_exist", "artefacts exist", K | F | C, np_check_artefacts},
+	{"execution_order", "execution order usable", K | F, np_check_order},
+	{"unit_utilisation", "unit utilisation usable", K | F, np_check_units},
+	{"judged_values", "judged columns have values", K | F, np_check_values},
+	{"data_rows", "data rows > 0", K | F | C, np_check_rows},
+	{"freshness", "newer than the start of the capture", K | F | C, np_check_freshness},
+	{"trace_view", "trace view is valid JSON to its last byte", K | F, np_check_trace},
+	{"header_family", "columns are of the right family", K | F, np_check_header},
+	{"ranks_complete", "every rank is complete", K | F | C, np_check_ranks},
+	{"kernels_plausible", "kernel rows are plausible", K | F | C, np_check_plausible},
+	{"steps_complete", "all scheduled steps are there", K | F | C, np_check_steps},
+	{"log_signs", "no failure in the logs", K | F | C, np_check_logs},
+	{"provenance", "the configuration is recorded", K | F | C, np_check_provenance},
+	{"all_fresh", "every deliverable is fresh", K | F | C, np_check_all_fresh},
+	{"framework_files", "statistics files are there", F, np_check_framework_files},
+	{"communication", "communication and steps are recorded", C, np_check_communication},
+};
+
+enum { N_CHECKS = sizeof checks / sizeof *checks };
+
+static const struct np_column check_columns[] = {
+	{"check", "", NP_COL_TEXT, "id of the check"},
+	{"title", "", NP_COL_TEXT, "what is asked"},
+	{"verdict", "", NP_COL_TEXT, "PASS, FAIL, or UNKNOWN: cannot be judged"},
+	{"message", "", NP_COL_TEXT, "the evidence"},
+};
+
+static const char *const profile_names[] = {"kernel", "framework", "cluster"};
+
+const char *np_gate_profile_name(enum np_gate_profile profile)
+{
+	return profile_names[profile];
+}
+
+bool np_gate_profile_parse(const char *name, enum np_gate_profile *out)
+{
+	for (unsigned i = 0; i < NP_GATE_N_PROFILES; i++)
+		if (strcmp(name, profile_names[i]) == 0) {
+			*out = (enum np_gate_profile)i;
+			return true;
+		}
+	return false;
+}
+
+/* Run the checks of a profile; rows go to `table` unless it is NULL. */
+static enum np_verdict run_checks(struct np_gate *gate, enum np_gate_profile profile,
+                                  struct np_table *table)
+{
+	bool failed = false, unknown = false;
+	for (size_t i = 0; i < N_CHECKS; i++) {
+		if (!(checks[i].profiles & (1u << profile)))
+			continue;
+		struct np_check_result result = {.gate = gate};
+		checks[i].run(gate, &result);
+		if (result.verdict == NP_VERDICT_NONE)
+			np_check_unknown(&result, "nothing to look at");
+		failed |= result.verdict == NP_VERDICT_FAIL;
+		unknown |= result.verdict == NP_VERDICT_UNKNOWN;
+		if (result.untold)
+			np_buf_printf(&result.message, "; … %zu more", result.untold);
+		gate->oom |= result.message.failed;
+		if (table) {
+			np_cell_cstr(table, checks[i].id);
+			np_cell_cstr(table, checks[i].title);
+			np_cell_cstr(table, np_verdict_name(result.verdict));
+			np_cell_text(table, np_buf_str(&result.message));
+		}
+		np_buf_release(&result.message);
+	}
+	return failed ? NP_VERDICT_FAIL : unknown ? NP_VERDICT_UNKNOWN : NP_VERDICT_PASS;
+}
+
+/* A capture made for something else is told so; it is never judged by a weaker
+ * profile without being asked. */
+static void suggest_profile(struct np_gate *gate, struct np_report *report)
+{
+	for (unsigned p = 0; p < NP_GATE_N_PROFILES; p++) {
+		if (p == (unsigned)gate->options->profile)
+			continue;
+		gate->report = np_report_new("check");
+		if (!gate->report)
+			gate->oom = true;
+		enum np_verdict verdict = gate->report
+		                                  ? run_checks(gate, (enum np_gate_profile)p, NULL)
+		                                  : NP_VERDICT_FAIL;
+		np_report_free(gate->report);
+		gate->report = report;
+		if (verdict == NP_VERDICT_FAIL)
+			continue;
+		struct np_finding *finding = np_report_finding(
+			report, "OTHER_PROFILE_FITS", NP_INFO,
+			"the capture does not fit profile '%s', but profile '%s' does",
+			np_gate_profile_name(gate->options->profile), profile_names[p]);
+		np_finding_detail(finding,
+		                  "It was made for another purpose. Nothing was judged by that "
+		                  "profile; ask for it if it is what you need.");
+		np_finding_command(finding, "npuprof check --profile %s %s", profile_names[p],
+		                   np_shell_quote(report, gate->all->input));
+		return;
+	}
+}
+
+static void conclude(struct np_report *report, enum np_verdict verdict)
+{
+	report->verdict = verdict;
+	report->exit_code = verdict == NP_VERDICT_PASS ? 0 : verdict == NP_VERDICT_FAIL ? 1 : 3;
+}
+
+enum np_status np_gate_run(const struct np_captures *all, const struct np_gate_options *options,
+                           struct np_report *report, struct np_err *err)
+{
+	struct np_gate gate = {.all = all, .options = options, .report = report};
+	enum np_status status = np_gate_gather(&gate, err);
+	if (status == NP_OK) {
+		struct np_table *table = NP_REPORT_TABLE(report, "checks", "Checks", check_columns);
+		enum np_verdict verdict = run_checks(&gate, options->profile, table);
+		if (verdict == NP_VERDICT_FAIL)
+			suggest_profile(&gate, report);
+		np_lint_problems(all, report);
+		np_lint_diags(gate.summaries, all->captures.n, report);
+		conclude(report, verdict);
+		if (gate.oom)
+			status = np_err_nomem(err);
+	}
+	np_gate_release(&gate);
+	return status == NP_OK ? np_report_ok(report, err) : status;
+}

@@ -1,0 +1,480 @@
+#include "synth/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "synth/rng.h"
+
+enum {
+	STEP_SKIP = 10,
+	STEP_WARMUP = 2, /* of the schedule: the first recorded step is #12 */
+	HOST_OP_NS = 7000,
+	HOST_BOUND_FACTOR = 24,
+	WARMUP_FACTOR = 30,
+	LAYER_BYTES = 8 << 20,
+	WORLD_BYTES = 64 << 20,
+	MEM_LIVE = 6,          /* kernels until an output is freed */
+	CLOCK_NOISE_NS = 4000, /* between hosts */
+};
+
+/* One rank being simulated: cursors of the host and its streams. */
+struct sim {
+	const struct np_synth_plan *plan;
+	uint32_t rank;
+	uint64_t faults;
+	np_ns host, deq, dev, comm; /* when each is free next */
+	uint32_t corr, conn, task, comm_task;
+	uint64_t draws;
+	int32_t step;
+	struct np_synth_run *out; /* NULL while planning */
+	uint64_t mem_total, mem_ring[MEM_LIVE];
+	size_t mem_n;
+	bool nomem;
+};
+
+static uint64_t faults_of(const struct np_synth_options *options, uint32_t rank)
+{
+	uint64_t bits = 0;
+	for (size_t i = 0; i < options->n_faults; i++) {
+		const struct np_synth_fault *fault = &options->faults[i];
+		bool last_only =
+			fault->id == NP_SYNTH_MIXED_BATCH || fault->id == NP_SYNTH_MIXED_FORMAT;
+		int64_t only = fault->a;
+		if (fault->id == NP_SYNTH_SLOW_LINK)
+			only = -1;
+		else if (only < 0 && last_only)
+			only = (int64_t)options->ranks - 1;
+		else if (only < 0 && fault->id == NP_SYNTH_RANK_UNKNOWN)
+			only = 0;
+		if (only < 0 || only == (int64_t)rank)
+			bits |= 1ull << fault->id;
+	}
+	return bits;
+}
+
+static uint64_t draw(struct sim *sim)
+{
+	return np_noise(sim->plan->options.seed, ((uint64_t)sim->rank << 40) + sim->draws++);
+}
+
+static bool sim_has(const struct sim *sim, enum np_synth_fault_id fault)
+{
+	return sim->faults >> fault & 1;
+}
+
+/* ── memory ── */
+
+static void mem_event(struct sim *sim, np_ns ns)
+{
+	struct np_synth_mem_event event = {ns + sim->out->shift_ns, sim->mem_total};
+	if (!np_vec_push(&sim->out->mem_events, event))
+		sim->nomem = true;
+}
+
+/* A host op allocates its output and drops the one of MEM_LIVE ops ago. */
+static void mem_use(struct sim *sim, uint32_t op)
+{
+	struct np_synth_run *run = sim->out;
+	if (!run || sim->nomem || np_synth_ops[op].out_kb == 0)
+		return;
+	size_t slot = sim->mem_n++ % MEM_LIVE;
+	if (sim->mem_n > MEM_LIVE) {
+		struct np_synth_mem *old = &run->mem.v[sim->mem_ring[slot]];
+		old->free_ns = sim->host + 100 + run->shift_ns;
+		sim->mem_total -= old->size_bytes;
+		old->free_total_bytes = sim->mem_total;
+		mem_event(sim, sim->host + 100);
+	}
+	struct np_synth_mem mem = {.op = op, .size_bytes = np_synth_ops[op].out_kb * 1024ull};
+	sim->mem_total += mem.size_bytes;
+	mem.alloc_total_bytes = sim->mem_total;
+	mem.alloc_ns = sim->host + 500 + run->shift_ns;
+	mem_event(sim, sim->host + 500);
+	sim->mem_ring[slot] = run->mem.n;
+	if (!np_vec_push(&run->mem, mem))
+		sim->nomem = true;
+}
+
+/* ── host and device ── */
+
+static void keep(struct sim *sim, struct np_synth_item *item)
+{
+	struct np_synth_run *run = sim->out;
+	if (!run)
+		return;
+	item->host_ns += run->shift_ns;
+	item->launch_ns += run->shift_ns;
+	item->start_ns += run->shift_ns;
+	item->last_ns += run->shift_ns;
+	item->step = sim->step;
+	if (!np_vec_push(&run->items, *item))
+		sim->nomem = true;
+}
+
+np_ns np_synth_enqueue_ns(const struct np_synth_item *item)
+{
+	return item->host_ns + item->host_dur_ns - 700 - NP_ENQUEUE_NS;
+}
+
+/* The host op, its enqueue, the dequeue thread's launch. Returns when the device
+ * may start. */
+static np_ns issue(struct sim *sim, struct np_synth_item *item)
+{
+	np_ns cost = np_jitter(HOST_OP_NS, 150, draw(sim));
+	if (sim_has(sim, NP_SYNTH_HOST_BOUND))
+		cost *= HOST_BOUND_FACTOR;
+	if (sim_has(sim, NP_SYNTH_WARMUP) && sim->step == 0)
+		cost *= WARMUP_FACTOR;
+	item->host_ns = sim->host;
+	item->host_dur_ns = cost;
+	item->corr = sim->corr++;
+	item->conn = sim->conn;
+	sim->conn += NP_CONNS;
+	np_ns queued = np_synth_enqueue_ns(item) + NP_ENQUEUE_NS + 300;
+	np_ns deq = queued > sim->deq ? queued : sim->deq;
+	item->launch_ns = deq + NP_DEQUEUE_LEAD_NS;
+	sim->deq = deq + NP_DEQUEUE_NS + 200;
+	sim->host += cost + 700;
+	return item->launch_ns + NP_LAUNCH_NS + 1500;
+}
+
+static void sim_kernel(struct sim *sim, uint32_t op)
+{
+	if (sim_has(sim, NP_SYNTH_IDLE_RANK))
+		return;
+	mem_use(sim, op);
+	struct np_synth_item item = {.kind = NP_ITEM_KERNEL, .op = op, .task = sim->task++};
+	np_ns ready = issue(sim, &item);
+	np_ns next = sim->dev + 600 + (np_ns)(draw(sim) % 900);
+	np_ns dur = np_jitter((np_ns)np_synth_ops[op].dur_ns, 60, draw(sim));
+	if (sim_has(sim, NP_SYNTH_SLOW_RANK))
+		dur += dur * 2 / 5;
+	if (sim_has(sim, NP_SYNTH_WARMUP) && sim->step == 0)
+		dur += dur / 5;
+	item.start_ns = ready > next ? ready : next;
+	item.dur_ns = dur;
+	sim->dev = item.start_ns + dur;
+	if (sim->out) {
+		item.negative = sim_has(sim, NP_SYNTH_NEGATIVE) && sim->out->n_kernels < 3;
+		sim->out->n_kernels++;
+	}
+	keep(sim, &item);
+}
+
+/* A copy that the host does itself, without the queue. */
+static void sim_copy(struct sim *sim, bool back)
+{
+	struct np_synth_item item = {.kind = NP_ITEM_COPY, .op = back, .task = sim->task++};
+	item.host_ns = sim->host;
+	item.conn = sim->conn;
+	sim->conn += NP_CONNS;
+	item.launch_ns = sim->host + 1500;
+	np_ns free_at = back && sim->comm > sim->dev ? sim->comm : sim->dev;
+	np_ns ready = item.launch_ns + NP_COPY_API_NS;
+	item.start_ns = (ready > free_at ? ready : free_at) + 1200;
+	item.dur_ns = back ? 2400 : 38000;
+	sim->dev = item.start_ns + item.dur_ns;
+	/* the host waits for a result; for its input it does not */
+	np_ns done = back ? sim->dev + 4000 : item.launch_ns + NP_COPY_API_NS + 900;
+	item.host_dur_ns = done - item.host_ns;
+	sim->host = done + 700;
+	keep(sim, &item);
+}
+
+static size_t group_of(const struct np_synth_plan *plan, uint32_t rank, uint32_t index)
+{
+	if (index == plan->options.layers)
+		return 0;
+	return plan->tp > 1 ? 1 + rank / plan->tp : 1;
+}
+
+static struct np_synth_meet *meet_at(const struct np_synth_plan *plan, uint32_t step,
+                                     uint32_t index, uint32_t rank)
+{
+	return &plan->meets[((size_t)step * plan->per_step + index) * plan->options.ranks + rank];
+}
+
+/* Post a collective. While planning, its end is not known yet: `end` is set later. */
+static void sim_comm(struct sim *sim, uint32_t index)
+{
+	if (sim->plan->per_step == 0)
+		return;
+	struct np_synth_item item = {.kind = NP_ITEM_COMM, .op = index, .task = sim->comm_task++};
+	item.group = (uint32_t)group_of(sim->plan, sim->rank, index);
+	item.len_bytes = index == sim->plan->options.layers ? WORLD_BYTES : LAYER_BYTES;
+	uint32_t step = (uint32_t)sim->step;
+	item.index = index == sim->plan->options.layers ? step
+	                                                : step * (sim->plan->per_step - 1) + index;
+	np_ns ready = issue(sim, &item);
+	if (sim->dev + 900 > ready)
+		ready = sim->dev + 900;
+	if (sim->comm + 500 > ready)
+		ready = sim->comm + 500;
+	struct np_synth_meet *meet = meet_at(sim->plan, step, index, sim->rank);
+	item.start_ns = ready;
+	if (sim->out) {
+		item.last_ns = meet->last;
+		item.dur_ns = meet->end - ready;
+		sim->out->n_comms++;
+		keep(sim, &item);
+	} else {
+		meet->last = ready;
+	}
+}
+
+/* The compute stream waits for a collective. */
+static void sim_wait(struct sim *sim, uint32_t index)
+{
+	if (sim->plan->per_step == 0)
+		return;
+	np_ns end = meet_at(sim->plan, (uint32_t)sim->step, index, sim->rank)->end;
+	sim->comm = end;
+	if (sim->dev < end)
+		sim->dev = end;
+}
+
+static void step_begin(struct sim *sim, uint32_t step)
+{
+	sim->step = (int32_t)step;
+	if (sim->out) {
+		struct np_synth_step *to = &sim->out->steps[step];
+		*to = (struct np_synth_step){.id = sim->plan->first_step + step};
+		to->host_start_ns = sim->host + sim->out->shift_ns;
+	}
+	sim->host += 5000;
+	sim_copy(sim, false);
+	sim_kernel(sim, NP_OP_EMBEDDING);
+	sim_kernel(sim, NP_OP_MASK);
+}
+
+static void step_end(struct sim *sim)
+{
+	for (int i = 0; i < 2; i++)
+		sim_kernel(sim, NP_OP_NORM);
+	for (int i = 0; i < 4; i++)
+		sim_kernel(sim, NP_OP_ADAM);
+	sim_copy(sim, true);
+	sim->host += 10000;
+	if (sim->out)
+		sim->out->steps[sim->step].host_end_ns = sim->host + sim->out->shift_ns;
+	sim->host += 30000;
+	sim->step = -1;
+}
+
+/*
+ * A step in per-collective pieces: piece i ends when collective i is posted, and
+ * may use the ends of those before it. Piece `layers` posts the world's, the one
+ * behind it finishes the step.
+ */
+static void sim_piece(struct sim *sim, uint32_t step, uint32_t piece)
+{
+	const struct np_synth_options *options = &sim->plan->options;
+	if (piece == 0)
+		step_begin(sim, step);
+	if (piece < options->layers) {
+		for (uint32_t i = 0; i < options->ops; i++) {
+			if (piece > 0 && i == options->ops / 2)
+				sim_wait(sim, piece - 1);
+			sim_kernel(sim, NP_OP_LAYER + i % NP_OPS_PER_LAYER);
+		}
+		if (sim_has(sim, NP_SYNTH_AICPU))
+			sim_kernel(sim, NP_OP_INDEX_PUT);
+		sim_comm(sim, piece);
+	} else if (piece == options->layers) {
+		sim_wait(sim, piece - 1);
+		sim_comm(sim, piece);
+	} else {
+		sim_wait(sim, piece - 1);
+		step_end(sim);
+	}
+}
+
+static void sim_init(struct sim *sim, const struct np_synth_plan *plan, uint32_t rank)
+{
+	*sim = (struct sim){.plan = plan, .rank = rank, .step = -1};
+	sim->faults = faults_of(&plan->options, rank);
+	sim->host = plan->options.start_epoch_ns + 2000000 + (np_ns)(draw(sim) % 60000);
+	sim->deq = sim->dev = sim->comm = sim->host;
+	sim->corr = 8000 + rank % 97;
+	sim->conn = 900;
+	sim->task = 11000;
+	sim->comm_task = 800;
+	sim->mem_total = NP_MEM_BASE_BYTES;
+}
+
+/* ── the plan ── */
+
+static uint64_t name_hash(const char *name)
+{
+	uint32_t h0 = 0, h1 = 0;
+	for (; *name; name++) {
+		h0 = h0 * 29 + (unsigned char)*name;
+		h1 = h1 * 131 + (unsigned char)*name;
+	}
+	return (uint64_t)h0 << 32 | h1;
+}
+
+static enum np_status make_groups(struct np_synth_plan *self, struct np_err *err)
+{
+	uint32_t ranks = self->options.ranks;
+	size_t n = 1 + (self->tp > 1 ? self->dp : 0) + (self->dp > 1 ? self->tp : 0);
+	self->groups = np_calloc(n, sizeof *self->groups);
+	if (!self->groups)
+		return np_err_nomem(err);
+	struct np_synth_group *to = self->groups;
+	*to++ = (struct np_synth_group){.label = "default_group", .stride = 1, .count = ranks};
+	for (uint32_t i = 0; self->tp > 1 && i < self->dp; i++)
+		*to++ = (struct np_synth_group){
+			.label = "tp", .first = i * self->tp, .stride = 1, .count = self->tp};
+	for (uint32_t i = 0; self->dp > 1 && i < self->tp; i++)
+		*to++ = (struct np_synth_group){
+			.label = "dp", .first = i, .stride = self->tp, .count = self->dp};
+	self->n_groups = n;
+	for (size_t i = 0; i < n; i++) {
+		char name[32];
+		(void)snprintf(name, sizeof name, "group_name_%zu", i);
+		self->groups[i].number = (uint32_t)i;
+		self->groups[i].hash = name_hash(name);
+	}
+	return NP_OK;
+}
+
+/* All ranks have posted collective `index`: when is each group done? */
+static void resolve(struct np_synth_plan *self, uint32_t step, uint32_t index)
+{
+	uint64_t key = (uint64_t)step * self->per_step + index;
+	bool world = index == self->options.layers;
+	size_t from = world ? 0 : 1, to = world ? 1 : (self->tp > 1 ? 1 + self->dp : 2);
+	for (size_t g = from; g < to; g++) {
+		const struct np_synth_group *group = &self->groups[g];
+		np_ns last = INT64_MIN;
+		for (uint32_t k = 0; k < group->count; k++) {
+			np_ns at =
+				meet_at(self, step, index, group->first + k * group->stride)->last;
+			last = at > last ? at : last;
+		}
+		np_ns end = last +
+		            np_synth_wire_ns(self, group, world ? WORLD_BYTES : LAYER_BYTES, key);
+		for (uint32_t k = 0; k < group->count; k++)
+			*meet_at(self, step, index, group->first + k * group->stride) =
+				(struct np_synth_meet){last, end};
+	}
+}
+
+static enum np_status lock_step(struct np_synth_plan *self, struct np_err *err)
+{
+	const struct np_synth_options *options = &self->options;
+	size_t n = (size_t)options->steps * self->per_step * options->ranks;
+	self->meets = np_calloc(n, sizeof *self->meets);
+	struct sim *sims = np_calloc(options->ranks, sizeof *sims);
+	if (!self->meets || !sims) {
+		np_free(sims);
+		return np_err_nomem(err);
+	}
+	for (uint32_t r = 0; r < options->ranks; r++)
+		sim_init(&sims[r], self, r);
+	for (uint32_t step = 0; step < options->steps; step++) {
+		for (uint32_t piece = 0; piece <= options->layers + 1; piece++) {
+			for (uint32_t r = 0; r < options->ranks; r++)
+				sim_piece(&sims[r], step, piece);
+			if (piece <= options->layers)
+				resolve(self, step, piece);
+		}
+	}
+	np_free(sims);
+	return NP_OK;
+}
+
+enum np_status np_synth_plan_init(struct np_synth_plan *self,
+                                  const struct np_synth_options *options, struct np_err *err)
+{
+	*self = (struct np_synth_plan){.options = *options, .link_a = -1, .link_b = -1};
+	self->tp = options->tp ? options->tp : options->ranks % 2 == 0 ? 2 : 1;
+	self->dp = options->ranks / self->tp;
+	self->first_step = STEP_SKIP + STEP_WARMUP;
+	for (size_t i = 0; i < options->n_faults; i++) {
+		if (options->faults[i].id == NP_SYNTH_SLOW_LINK) {
+			self->link_a = options->faults[i].a;
+			self->link_b = options->faults[i].b;
+		}
+	}
+	enum np_status status = make_groups(self, err);
+	if (status == NP_OK && options->ranks > 1) {
+		self->per_step = options->layers + 1;
+		status = lock_step(self, err);
+	}
+	if (status != NP_OK)
+		np_synth_plan_release(self);
+	return status;
+}
+
+void np_synth_plan_release(struct np_synth_plan *self)
+{
+	np_free(self->groups);
+	np_free(self->meets);
+	self->groups = NULL;
+	self->meets = NULL;
+}
+
+/* ── one rank ── */
+
+/* Nine more stretches as long as the run, with one kernel each: it was stopped late. */
+static void run_on(struct sim *sim, np_ns begin)
+{
+	np_ns length = sim->host - begin;
+	for (int i = 0; i < 9; i++) {
+		sim->host += length;
+		sim_kernel(sim, NP_OP_EMBEDDING);
+	}
+}
+
+enum np_status np_synth_run_fill(struct np_synth_run *self, const struct np_synth_plan *plan,
+                                 uint32_t rank, np_ns shift_ns, struct np_err *err)
+{
+	const struct np_synth_options *options = &plan->options;
+	self->plan = plan;
+	self->rank = rank;
+	self->device = rank % NP_SYNTH_CARDS;
+	self->host = rank / NP_SYNTH_CARDS;
+	self->pid = 100000 + rank * 7;
+	self->deq_tid = self->pid + 211;
+	self->faults = faults_of(options, rank);
+	self->level = np_synth_has(self, NP_SYNTH_NO_METRICS) ? 0 : options->level;
+	self->shift_ns = shift_ns;
+	if (self->host > 0)
+		self->shift_ns += (np_ns)(np_noise(options->seed ^ 0xc10c, self->host) %
+		                          (2 * CLOCK_NOISE_NS)) -
+		                  CLOCK_NOISE_NS;
+	self->items.n = self->order.n = self->spans.n = self->mem.n = self->mem_events.n = 0;
+	self->n_kernels = self->n_comms = 0;
+	if (!self->steps)
+		self->steps = np_calloc(options->steps, sizeof *self->steps);
+	if (!self->steps)
+		return np_err_nomem(err);
+	struct sim sim;
+	sim_init(&sim, plan, rank);
+	sim.out = self;
+	np_ns begin = sim.host;
+	for (uint32_t step = 0; step < options->steps && !sim.nomem; step++)
+		for (uint32_t piece = 0; piece <= options->layers + 1; piece++)
+			sim_piece(&sim, step, piece);
+	if (np_synth_has(self, NP_SYNTH_SPAN) && !sim.nomem)
+		run_on(&sim, begin);
+	if (sim.nomem)
+		return np_err_nomem(err);
+	np_ns end = sim.dev > sim.host ? sim.dev : sim.host;
+	self->session_start_ns = options->start_epoch_ns + self->shift_ns;
+	self->session_end_ns = end + 3000000 + self->shift_ns;
+	return np_synth_run_derive(self, err);
+}
+
+void np_synth_run_release(struct np_synth_run *self)
+{
+	np_vec_release(&self->items);
+	np_vec_release(&self->order);
+	np_vec_release(&self->spans);
+	np_vec_release(&self->mem);
+	np_vec_release(&self->mem_events);
+	np_free(self->steps);
+	self->steps = NULL;
+}

@@ -1,0 +1,161 @@
+/*
+ * Captures of any size, made up, with planted faults and known answers.
+ *
+ *   options ─▶ plan (all ranks, collectives only) ─▶ one rank at a time ─▶ files
+ *                                                         └─▶ truth.json
+ *
+ * The run that is simulated is a transformer: every step is `layers` layers of
+ * `ops` kernels with one all-reduce each, which overlaps with the first half of
+ * the next layer, then an all-reduce of the world, then the optimizer. Tables,
+ * columns, number formats and formulas are those of specs/torch_npu.md §2-§4,
+ * so a reader that recomputes step times, operator statistics or communication
+ * times must get what the files say, and what truth.json says.
+ *
+ *   DIR/truth.json
+ *   DIR/<host>_<pid>_<17 digits>_ascend_pt/         one per rank
+ *       profiler_info_<rank>.json  profiler_metadata.json  logs/
+ *       ASCEND_PROFILER_OUTPUT/    text and/or db
+ *       PROF_<n>_<17 digits>_<id>/mindstudio_profiler_output/   msprof
+ *
+ * Everything follows from the options: the same options give the same bytes, on
+ * any machine (databases: with the same SQLite). Nothing asks the clock, the
+ * locale or the environment.
+ *
+ * Threads: np_synth_write() uses no global state.
+ */
+#ifndef NP_SYNTH_SYNTH_H
+#define NP_SYNTH_SYNTH_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/time.h"
+
+enum np_synth_format {
+	NP_SYNTH_TEXT = 1 << 0,   /* csv and json files of torch_npu */
+	NP_SYNTH_DB = 1 << 1,     /* ascend_pytorch_profiler_<rank>.db, analysis.db */
+	NP_SYNTH_MSPROF = 1 << 2, /* PROF_* with op_summary_*.csv and msprof_*.json */
+};
+
+/* id, name, argument, code that a checker should report, help.
+ * Arguments: "" none · "R" a rank · "[R]" a rank or, left out, the ranks the
+ * help names (all, if it names none) · "A-B" two ranks. */
+#define NP_SYNTH_FAULT_MAP(X)                                                                     \
+	X(SLOW_RANK, "slow-rank", "R", "SLOW_RANK", "kernels of rank R take 1.4 times as long")   \
+	X(SLOW_LINK, "slow-link", "A-B", "SLOW_LINK",                                             \
+	  "the link between A and B has 1/8 of its speed")                                        \
+	X(HOST_BOUND, "host-bound", "R", "HOST_BOUND",                                            \
+	  "rank R issues work slower than it is done")                                            \
+	X(WARMUP, "warmup-in-window", "", "WARMUP_NOT_STRIPPED",                                  \
+	  "the first recorded step compiles: slow host, slower kernels")                          \
+	X(STALE, "stale", "[R]", "STALE", "files are an hour older than the capture's start")     \
+	X(NA_METRICS, "na-metrics", "[R]", "METRICS_NA", "all metric cells are N/A")              \
+	X(NO_METRICS, "no-metrics", "[R]", "CONFIG_MISSING", "Level0: 9 columns, no statistics")  \
+	X(OLD_HEADER, "old-header", "[R]", "",                                                    \
+	  "columns of 2024: no Device_id, Block Dim instead of Block Num")                        \
+	X(ASCEND_910A, "910a", "[R]", "", "the 36 columns of a 910A")                             \
+	X(HEADER_ONLY, "header-only", "[R]", "HEADER_ONLY", "kernel_details.csv has no rows")     \
+	X(NO_KERNELS, "no-kernel-details", "[R]", "KERNELS_MISSING",                              \
+	  "kernel_details.csv is absent")                                                         \
+	X(EMPTY_DIR, "empty-dir", "[R]", "OUTPUT_EMPTY", "ASCEND_PROFILER_OUTPUT is empty")       \
+	X(RAW_ONLY, "raw-only", "[R]", "RAW_ONLY", "FRAMEWORK and PROF_* that nobody exported")   \
+	X(TRUNCATED, "truncated-trace", "[R]", "TRACE_TRUNCATED", "trace_view.json stops midway") \
+	X(TRACE_COMMA, "trace-comma", "[R]", "TRACE_REPAIRED", "trace_view.json ends in ,]")      \
+	X(BAD_UTF8, "bad-utf8", "[R]", "BAD_UTF8", "names hold bytes that are not UTF-8")         \
+	X(MISSING_RANK, "missing-rank", "R", "RANK_MISSING", "rank R has no directory")           \
+	X(DUPLICATE_RANK, "duplicate-rank", "R", "RANK_DUP",                                      \
+	  "rank R has a second, older directory")                                                 \
+	X(MIXED_BATCH, "mixed-batch", "[R]", "BATCH_MIXED",                                       \
+	  "rank R, else the last one, is from the day before")                                    \
+	X(MIXED_FORMAT, "mixed-format", "[R]", "TYPE_MIXED",                                      \
+	  "rank R, else the last one, is db only (text only in a db set)")                        \
+	X(RANK_UNKNOWN, "rank-unknown", "[R]", "RANK_UNKNOWN",                                    \
+	  "rank R, else rank 0, does not say which rank it is")                                   \
+	X(HOST_ONLY, "host-only", "[R]", "NO_DEVICE_DATA", "no device events at all")             \
+	X(AICPU, "aicpu", "[R]", "AICPU", "an AI_CPU kernel of 0.3 ms in every layer")            \
+	X(NO_COMM_TABLES, "no-comm-tables", "[R]", "COMM_MISSING",                                \
+	  "communication was not collected: no files, no tables")                                 \
+	X(RUN_FAILED, "run-failed-log", "[R]", "RUN_FAILED",                                      \
+	  "logs tell of failed tasks and of a wrong schedule, in colours")                        \
+	X(NEGATIVE, "negative-duration", "[R]", "NEGATIVE_DURATION",                              \
+	  "three kernels end before they start")                                                  \
+	X(RAGGED, "ragged-rows", "[R]", "RAGGED_ROWS",                                            \
+	  "rows of kernel_details.csv with too few or too many cells")                            \
+	X(IDLE_RANK, "idle-rank", "R", "IDLE_RANK", "rank R only takes part in collectives")      \
+	X(SPAN, "span-mismatch", "R", "SPAN_MISMATCH", "rank R records ten times as long")        \
+	X(UNCLOSED_STEP, "unclosed-step", "[R]", "SCHEDULE_INCOMPLETE",                           \
+	  "the schedule asks for two more steps than were recorded")                              \
+	X(SLICES, "slices", "[R]", "",                                                            \
+	  "op_summary comes in three slices (adds the msprof format)")                            \
+	X(FORMULA_NAMES, "formula-names", "[R]", "", "kernel names that a spreadsheet would run") \
+	X(HOSTILE_NAMES, "hostile-names", "[R]", "",                                              \
+	  "kernel names with quotes, line breaks, escapes")
+
+enum np_synth_fault_id {
+#define X(id, name, argument, code, help) NP_SYNTH_##id,
+	NP_SYNTH_FAULT_MAP(X)
+#undef X
+		NP_SYNTH_FAULTS
+};
+
+struct np_synth_fault_info {
+	const char *name, *argument;
+	const char *code; /* what a checker should report; "": nothing, it must cope */
+	const char *help;
+};
+
+/* The table above, NP_SYNTH_FAULTS rows, indexed by id. */
+const struct np_synth_fault_info *np_synth_fault_info(enum np_synth_fault_id id);
+
+struct np_synth_fault {
+	enum np_synth_fault_id id;
+	int64_t a, b; /* ranks; -1: not given */
+};
+
+/* "slow-rank=3", "slow-link=0-1", "stale". Errors: E_USAGE with what was wrong. */
+enum np_status np_synth_parse_fault(const char *text, struct np_synth_fault *out,
+                                    struct np_err *err);
+
+/* "text,db", "msprof", "all". Errors: E_USAGE. */
+enum np_status np_synth_parse_formats(const char *text, unsigned *out, struct np_err *err);
+
+struct np_synth_options {
+	uint32_t ranks, steps, layers;
+	uint32_t ops; /* kernels per layer */
+	uint32_t tp;  /* ranks of a tensor-parallel group, divides `ranks`; 0: 2 if even, else 1 */
+	unsigned formats; /* of np_synth_format */
+	int level;        /* profiler level 0, 1, 2 */
+	uint64_t seed;
+	np_ns start_epoch_ns; /* start of the capture; 0: 2025-06-01 08:00 UTC */
+	bool set_mtimes; /* files get the time of the capture's end, else they stay as written */
+	bool force;      /* write over an earlier result of np_synth_write() */
+	const struct np_synth_fault *faults; /* borrowed */
+	size_t n_faults;
+};
+
+/* 2 ranks, 2 steps, 4 layers of 12 kernels, text, level 1, seed 1. */
+void np_synth_options_init(struct np_synth_options *self);
+
+enum {
+	NP_SYNTH_MAX_RANKS = 16384,
+	NP_SYNTH_MAX_STEPS = 100000,
+	NP_SYNTH_MAX_LAYERS = 10000,
+	NP_SYNTH_MAX_OPS = 1000,
+	NP_SYNTH_MAX_KERNELS = 20000000, /* per rank */
+};
+
+struct np_synth_stats {
+	uint64_t directories, files, bytes;
+	uint64_t kernels, collectives; /* over all written ranks */
+};
+
+/*
+ * Write the set below `dir`, which is made if need be. *stats may be NULL.
+ * Errors: E_USAGE (options that do not fit together), E_RANGE (rank of a fault
+ * beyond `ranks`), E_LIMIT, E_EXISTS (dir is not empty, or `force` without a
+ * truth.json of ours in it), E_IO, E_NOMEM. After an error DIR is incomplete
+ * and has no truth.json.
+ */
+enum np_status np_synth_write(const char *dir, const struct np_synth_options *options,
+                              struct np_synth_stats *stats, struct np_err *err);
+
+#endif
