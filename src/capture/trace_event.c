@@ -283,8 +283,8 @@ static enum np_status exact_members(struct np_trace_event *self, int level, stru
 		}
 		struct np_trace_value *value = &self->value[id];
 		bool scalar = token.type == NP_JSON_STRING || token.type == NP_JSON_NUMBER;
-		*value = (struct np_trace_value){scalar ? token.text : (np_str){NULL, 0},
-		                                 token.type, token.type == NP_JSON_STRING};
+		*value = (struct np_trace_value){scalar ? token.text : (np_str){"", 0}, token.type,
+		                                 token.type == NP_JSON_STRING};
 		self->have |= (uint64_t)1 << id;
 		if (level == 1 && token.type == NP_JSON_NUMBER)
 			add_number(self, &key, value);
