@@ -42,9 +42,18 @@ void np_trace_event_init(struct np_trace_event *self)
 	}
 }
 
+static void close_exact(struct np_trace_event *self)
+{
+	np_json_close(self->json);
+	np_input_close(self->json_input);
+	self->json = NULL;
+	self->json_input = NULL;
+}
+
 void np_trace_event_release(struct np_trace_event *self)
 {
 	np_vec_release(&self->numbers);
+	close_exact(self);
 }
 
 static inline unsigned find_key(const struct np_trace_key_slot *slots, np_str text)
@@ -274,8 +283,8 @@ static enum np_status exact_members(struct np_trace_event *self, int level, stru
 		}
 		struct np_trace_value *value = &self->value[id];
 		bool scalar = token.type == NP_JSON_STRING || token.type == NP_JSON_NUMBER;
-		*value = (struct np_trace_value){scalar ? token.text : (np_str){NULL, 0},
-		                                 token.type, token.type == NP_JSON_STRING};
+		*value = (struct np_trace_value){scalar ? token.text : (np_str){"", 0}, token.type,
+		                                 token.type == NP_JSON_STRING};
 		self->have |= (uint64_t)1 << id;
 		if (level == 1 && token.type == NP_JSON_NUMBER)
 			add_number(self, &key, value);
@@ -302,18 +311,21 @@ enum np_status np_trace_event_read_exact(struct np_trace_event *self, np_str tex
                                          uint64_t offset, struct np_json_repairs *repairs,
                                          bool *is_event, struct np_err *err)
 {
-	struct np_input *input = NULL;
-	struct np_json *json = NULL;
+	enum np_status status = NP_OK;
 	clear(self);
 	*is_event = false;
-	enum np_status status = np_input_open_mem(text, file, offset, &input, err);
+	if (self->json) {
+		np_json_rewind(self->json, text, offset);
+	} else {
+		status = np_input_open_mem(text, file, offset, &self->json_input, err);
+		if (status == NP_OK)
+			status = np_json_open(self->json_input, 0, &self->json, err);
+	}
 	if (status == NP_OK)
-		status = np_json_open(input, 0, &json, err);
+		status = exact(self, self->json, is_event, err);
 	if (status == NP_OK)
-		status = exact(self, json, is_event, err);
-	if (status == NP_OK)
-		np_trace_repairs_add(repairs, np_json_repairs(json));
-	np_json_close(json);
-	np_input_close(input);
+		np_trace_repairs_add(repairs, np_json_repairs(self->json));
+	else
+		close_exact(self);
 	return status;
 }

@@ -32,6 +32,28 @@ void np_trace_part_release(struct np_trace_part *self)
 	self->names = NULL;
 }
 
+enum np_status np_trace_part_reset(struct np_trace_part *self, struct np_err *err)
+{
+	struct np_profile *profile = self->profile;
+#define CLEAR_(tag, COLUMNS, member) profile->member.n = 0;
+	NP_TABLES(CLEAR_)
+#undef CLEAR_
+	profile->dropped_rows = 0;
+	np_intern_release(&profile->strings);
+	bool ok = np_intern_init(&profile->strings);
+	self->processes.n = self->threads.n = self->odd.n = self->marks.n = self->steps.n = 0;
+	np_map_release(&self->process_of);
+	np_map_release(&self->thread_of);
+	np_map_release(&self->odd_of);
+	memset(&self->repairs, 0, sizeof self->repairs);
+	self->bad_times = self->negative = self->not_events = 0;
+	if (self->names) /* they hold ids of the old strings */
+		memset(self->names, 0, NP_TRACE_NAME_CACHE * sizeof *self->names);
+	memset(self->series, 0, sizeof self->series);
+	memset(self->flow_ids, 0, sizeof self->flow_ids);
+	return ok && self->names ? np_trace_part_status(self, err) : np_err_nomem(err);
+}
+
 /* ── strings and ids ── */
 
 static uint32_t intern_text(struct np_trace_part *self, np_str text)
@@ -44,7 +66,8 @@ static uint32_t intern_text(struct np_trace_part *self, np_str text)
 
 /* Names come again and again. Length, first and last eight bytes spread them over
  * the cache, and up to 16 bytes they are the whole name. */
-static uint32_t intern_name(struct np_trace_part *self, np_str text)
+static uint32_t intern_cached(struct np_trace_part *self, struct np_trace_cached *cache,
+                              unsigned cache_bits, np_str text)
 {
 	uint64_t head = 0, tail = 0;
 	if (text.len >= 8) {
@@ -56,7 +79,7 @@ static uint32_t intern_name(struct np_trace_part *self, np_str text)
 	}
 	uint64_t hash = (head ^ (tail << 21 | tail >> 43)) * 0x9e3779b97f4a7c15u + text.len;
 	hash = (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u;
-	struct np_trace_cached *slot = &self->names[(hash >> 52) & (NP_TRACE_NAME_CACHE - 1)];
+	struct np_trace_cached *slot = &cache[hash >> (64 - cache_bits)];
 	if (slot->head == head && slot->tail == tail && slot->len == text.len && slot->ptr &&
 	    (text.len <= 16 || memcmp(slot->ptr + 8, text.ptr + 8, text.len - 16) == 0))
 		return slot->id;
@@ -82,7 +105,7 @@ uint32_t np_trace_intern(struct np_trace_part *self, const struct np_trace_value
 {
 	if (value->raw)
 		return intern_text(self, value_text(self, value));
-	return intern_name(self, value->text);
+	return intern_cached(self, self->names, NP_TRACE_NAME_BITS, value->text);
 }
 
 static inline uint32_t intern_key(struct np_trace_part *self, enum np_trace_key key)
@@ -407,10 +430,12 @@ static void add_flow(struct np_trace_part *self, uint8_t flow_end)
 	const struct np_trace_value *id = &self->event.value[NP_EV_ID];
 	t->end[i] = flow_end;
 	t->cat[i] = intern_key(self, NP_EV_CAT);
-	/* hardly any id comes more than twice: no cache */
-	t->id[i] = np_trace_text(&self->event, NP_EV_ID).len
-	                   ? intern_text(self, value_text(self, id))
-	                   : NP_ID_NONE;
+	/* an id comes twice, mostly soon: a small cache that names don't share */
+	t->id[i] = NP_ID_NONE;
+	if (np_trace_text(&self->event, NP_EV_ID).len && id->raw)
+		t->id[i] = intern_text(self, value_text(self, id));
+	else if (np_trace_text(&self->event, NP_EV_ID).len)
+		t->id[i] = intern_cached(self, self->flow_ids, NP_TRACE_FLOW_BITS, id->text);
 	t->pid[i] = id_of(self, NP_EV_PID);
 	t->tid[i] = id_of(self, NP_EV_TID);
 	t->ts_ns[i] = ts_ns;

@@ -38,7 +38,9 @@
 enum {
 	NP_TRACE_MAX_ODD = 0xfffffe, /* ids that are no small numbers */
 	NP_TRACE_MAX_STEPS = 1 << 16,
-	NP_TRACE_NAME_CACHE = 4096,
+	NP_TRACE_NAME_BITS = 12,
+	NP_TRACE_NAME_CACHE = 1 << NP_TRACE_NAME_BITS,
+	NP_TRACE_FLOW_BITS = 6,
 	NP_TRACE_SERIES_CACHE = 256,
 };
 
@@ -97,6 +99,7 @@ struct np_trace_part {
 
 	struct np_buf scratch;
 	struct np_trace_cached *names; /* NP_TRACE_NAME_CACHE of them */
+	struct np_trace_cached flow_ids[1 << NP_TRACE_FLOW_BITS];
 	struct np_trace_series {
 		uint64_t key; /* counter << 32 | series */
 		uint32_t id;
@@ -107,6 +110,9 @@ struct np_trace_part {
 enum np_status np_trace_part_init(struct np_trace_part *self, struct np_profile *profile,
                                   unsigned what, struct np_err *err);
 void np_trace_part_release(struct np_trace_part *self);
+
+/* Forget all rows, of the profile too, and keep the memory. On E_NOMEM only release is right. */
+enum np_status np_trace_part_reset(struct np_trace_part *self, struct np_err *err);
 
 /* Take over self->event. Errors: E_NOMEM, E_LIMIT (pids and tids). */
 enum np_status np_trace_part_add(struct np_trace_part *self, struct np_err *err);

@@ -176,7 +176,7 @@ static const char *container(const char *p, const char *end)
 
 const char *np_trace_other_value(const char *p, const char *end, struct np_trace_value *out)
 {
-	*out = (struct np_trace_value){{NULL, 0}, NP_JSON_NULL, false};
+	*out = (struct np_trace_value){{"", 0}, NP_JSON_NULL, false};
 	if (p == end)
 		return NULL;
 	switch (*p) {
