@@ -411,10 +411,11 @@ static bool unreadable(const struct np_report *report)
 }
 
 enum np_status np_describe(const struct np_captures *all, unsigned threads,
-                           struct np_report *report, struct np_err *err)
+                           struct np_progress *progress, struct np_report *report,
+                           struct np_err *err)
 {
 	struct np_summary *sums = NULL;
-	NP_TRY(np_summarize(all, NP_KERNELS | NP_STEP_TRACE, threads, &sums, err));
+	NP_TRY(np_summarize(all, NP_KERNELS | NP_STEP_TRACE, threads, progress, &sums, err));
 	if (all->captures.n == 0) {
 		struct np_finding *finding = np_report_finding(report, "NO_CAPTURE", NP_ERROR,
 		                                               "no capture below %s", all->input);

@@ -108,11 +108,11 @@ struct job {
 	const struct np_captures *all;
 	struct np_summary *out;
 	unsigned what, threads_each;
+	struct np_progress *progress;
 };
 
-static void summarize_one(void *ctx, size_t i)
+static void summarize(struct job *job, size_t i)
 {
-	struct job *job = ctx;
 	struct np_summary *out = &job->out[i];
 	const struct np_capture *capture = job->all->captures.v[i];
 	out->first_ns = out->last_ns = NP_NO_I64;
@@ -128,15 +128,24 @@ static void summarize_one(void *ctx, size_t i)
 		out->status = np_err_nomem(&out->err);
 }
 
+static void summarize_one(void *ctx, size_t i)
+{
+	struct job *job = ctx;
+	summarize(job, i);
+	np_progress_step(job->progress);
+}
+
 enum np_status np_summarize(const struct np_captures *all, unsigned what, unsigned threads,
-                            struct np_summary **out, struct np_err *err)
+                            struct np_progress *progress, struct np_summary **out,
+                            struct np_err *err)
 {
 	size_t n = all->captures.n;
 	*out = np_calloc(n, sizeof **out);
 	if (!*out)
 		return np_err_nomem(err);
 	/* many ranks keep the cores busy by themselves; one may use them all */
-	struct job job = {all, *out, what, n > 1 ? 1 : threads};
+	struct job job = {all, *out, what, n > 1 ? 1 : threads, progress};
+	np_progress_begin(progress, "reading captures", n);
 	np_pool_run(threads, n, summarize_one, &job);
 	for (size_t i = 0; i < n; i++)
 		if ((*out)[i].status == NP_E_NOMEM) {

@@ -5,6 +5,7 @@
 #ifndef NP_CAPTURE_SUMMARY_H
 #define NP_CAPTURE_SUMMARY_H
 
+#include "base/progress.h"
 #include "capture/capture.h"
 
 struct np_summary {
@@ -26,10 +27,11 @@ struct np_summary {
 	struct np_profile *profile; /* kept for its diagnostics; tables may be looked at */
 };
 
-/* Load and sum up every capture, on `threads` threads. out: one per capture, freed
+/* Load and sum up every capture, on `threads` threads; `progress` may be NULL. out: one per capture, freed
  * with np_summaries_free(). Only E_NOMEM is an error; the rest is in .status. */
 enum np_status np_summarize(const struct np_captures *all, unsigned what, unsigned threads,
-                            struct np_summary **out, struct np_err *err);
+                            struct np_progress *progress, struct np_summary **out,
+                            struct np_err *err);
 void np_summaries_free(struct np_summary *self, size_t n);
 
 /* Does the core do work that a person would optimise: AI_CORE, AI_VECTOR_CORE, MIX_*? */

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "cmd/cmd.h"
+#include "cmd/progress.h"
 #include "gate/gate.h"
 
 struct options {
@@ -59,7 +59,10 @@ static enum np_status judge(const struct np_call *call, struct np_report *report
 	struct np_captures *all = NULL;
 	NP_TRY(np_discover(path, &all, err));
 	np_report_input(report, path);
+	struct np_progress_line *line = np_progress_show(call->common);
+	gate.progress = np_progress_of(line);
 	enum np_status status = np_gate_run(all, &gate, report, err);
+	np_progress_hide(line);
 	np_captures_free(all);
 	return status;
 }

@@ -1,5 +1,5 @@
 #include "capture/describe.h"
-#include "cmd/cmd.h"
+#include "cmd/progress.h"
 
 static enum np_status describe(const struct np_call *call, struct np_report *report,
                                struct np_err *err)
@@ -7,7 +7,10 @@ static enum np_status describe(const struct np_call *call, struct np_report *rep
 	struct np_captures *all = NULL;
 	NP_TRY(np_discover(call->argv[0], &all, err));
 	np_report_input(report, call->argv[0]);
-	enum np_status status = np_describe(all, (unsigned)call->common->jobs, report, err);
+	struct np_progress_line *line = np_progress_show(call->common);
+	enum np_status status =
+		np_describe(all, (unsigned)call->common->jobs, np_progress_of(line), report, err);
+	np_progress_hide(line);
 	np_captures_free(all);
 	return status;
 }

@@ -123,6 +123,7 @@ static void read_csv(void *ctx, size_t i)
 	}
 	np_csv_close(csv);
 	np_input_close(input);
+	np_progress_step(((struct np_gate *)ctx)->options->progress);
 }
 
 /* ── traces ── */
@@ -139,6 +140,7 @@ static void read_trace(void *ctx, size_t i)
 		facts->status = np_err_set(&facts->err, NP_E_IO, facts->file->path,
 		                           "the file shrank while it was read");
 	np_input_close(input);
+	np_progress_step(((struct np_gate *)ctx)->options->progress);
 }
 
 /* ── all ── */
@@ -172,10 +174,11 @@ enum np_status np_gate_gather(struct np_gate *gate, struct np_err *err)
 	find_start(gate);
 	if (!list_files(gate))
 		return np_err_nomem(err);
+	np_progress_begin(gate->options->progress, "reading files", gate->csv.n + gate->traces.n);
 	np_pool_run(gate->options->threads, gate->csv.n, read_csv, gate);
 	np_pool_run(gate->options->threads, gate->traces.n, read_trace, gate);
 	return np_summarize(gate->all, NP_KERNELS | NP_KERNEL_METRICS | NP_STEP_TRACE,
-	                    gate->options->threads, &gate->summaries, err);
+	                    gate->options->threads, gate->options->progress, &gate->summaries, err);
 }
 
 void np_gate_release(struct np_gate *gate)

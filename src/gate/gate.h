@@ -10,6 +10,7 @@
 #ifndef NP_GATE_GATE_H
 #define NP_GATE_GATE_H
 
+#include "base/progress.h"
 #include "capture/capture.h"
 #include "report/report.h"
 
@@ -26,11 +27,12 @@ bool np_gate_profile_parse(const char *name, enum np_gate_profile *out);
 
 struct np_gate_options {
 	enum np_gate_profile profile;
-	const char *start_marker; /* a file whose mtime is the start; NULL: none */
-	bool has_start_epoch;     /* wins over the marker */
-	double start_epoch;       /* seconds */
-	double tolerance_seconds; /* files may be this much older than the start */
-	unsigned threads;         /* 0: all processors */
+	const char *start_marker;     /* a file whose mtime is the start; NULL: none */
+	bool has_start_epoch;         /* wins over the marker */
+	double start_epoch;           /* seconds */
+	double tolerance_seconds;     /* files may be this much older than the start */
+	unsigned threads;             /* 0: all processors */
+	struct np_progress *progress; /* or NULL */
 };
 
 /*
