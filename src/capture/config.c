@@ -296,6 +296,11 @@ static void read_db_identity(struct np_captures *all, struct np_capture *capture
 	int64_t rank = 0, device = 0;
 	if (first_row(db, "RANK_DEVICE_MAP", map_columns, row, &scan)) {
 		if (np_db_i64(&row[0], &rank) && rank >= 0) {
+			if (capture->rank_source == NP_RANK_INFO_CONTENT && capture->rank != rank)
+				np_problem_add(all, capture, "RANK_CONTRADICTION", capture->path,
+				               "RANK_DEVICE_MAP says rank %lld, rank_id says %lld; "
+				               "the first is used",
+				               (long long)rank, (long long)capture->rank);
 			capture->rank = rank;
 			capture->rank_source = NP_RANK_DEVICE_MAP;
 		}

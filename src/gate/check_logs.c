@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/fs.h"
 #include "gate/context.h"
 
 enum { LOG_MAX_BYTES = 64 << 20 };
@@ -25,6 +26,7 @@ static const struct {
 	{"cannot be parsed during the daemon process", true,
          "analyse() in a daemon process writes nothing; run it in a process of its own"},
 	{"Call analyse failed", true, "analyse() failed"},
+	{"Failed to generate", false, "a parser could not write its file"},
 	{"Failed to get acl to npu flow events", false, "host and device cannot be joined"},
 	{"memory record(s) are incomplete", false, "allocations without a release in the window"},
 };
@@ -91,6 +93,33 @@ static void scan_log(struct np_gate *gate, struct np_check_result *out, const ch
 	np_arena_release(&arena);
 }
 
+static bool belongs_to_capture(const struct np_gate *gate, const char *path)
+{
+	for (size_t c = 0; c < gate->all->captures.n; c++)
+		for (size_t i = 0; i < gate->all->captures.v[c]->files.n; i++)
+			if (strcmp(gate->all->captures.v[c]->files.v[i].path, path) == 0)
+				return true;
+	return false;
+}
+
+/* Beside the captures lies what the job itself printed: log_0.log (R61). */
+static void scan_logs_of_root(struct np_gate *gate, struct np_check_result *out)
+{
+	struct np_dir dir;
+	if (np_dir_list(&gate->report->arena, gate->all->root, &dir, NULL) != NP_OK)
+		return; /* a single file */
+	for (size_t i = 0; i < dir.n; i++) {
+		if (dir.v[i].kind != NP_FILE_REG ||
+		    !np_str_ends(np_str_of(dir.v[i].name), NP_STR(".log")))
+			continue;
+		const char *path =
+			np_path_join(&gate->report->arena, gate->all->root, dir.v[i].name);
+		gate->oom |= !path;
+		if (path && !belongs_to_capture(gate, path))
+			scan_log(gate, out, path);
+	}
+}
+
 void np_check_logs(struct np_gate *gate, struct np_check_result *out)
 {
 	for (size_t c = 0; c < gate->all->captures.n; c++) {
@@ -99,6 +128,7 @@ void np_check_logs(struct np_gate *gate, struct np_check_result *out)
 			if (capture->files.v[i].role == NP_ROLE_LOG)
 				scan_log(gate, out, capture->files.v[i].path);
 	}
+	scan_logs_of_root(gate, out);
 	if (out->verdict == NP_VERDICT_NONE)
-		np_check_pass(out, "the capture holds no log files");
+		np_check_pass(out, "there are no log files");
 }
