@@ -43,8 +43,7 @@ static void add_file(struct np_captures *all, struct np_capture *capture, const 
 	file.timestamp = np_arena_cstr(&all->arena, name->timestamp);
 	if (!file.readable)
 		np_problem_add(all, capture, "UNREADABLE", path, "no permission to read it");
-	if (file.timestamp)
-		(void)np_vec_push(&capture->files, file);
+	all->out_of_memory |= !file.timestamp || !np_vec_push(&capture->files, file);
 }
 
 /* All direct files of a directory; sub-directories are the caller's. */
@@ -53,6 +52,7 @@ static bool add_dir(struct np_captures *all, struct np_capture *capture, const c
 {
 	struct np_err err;
 	if (np_dir_list(&all->arena, path, listing, &err) != NP_OK) {
+		all->out_of_memory |= err.code == NP_E_NOMEM;
 		if (err.code != NP_E_NOTFOUND)
 			np_problem_add(all, capture, "UNREADABLE", path, "%s", err.msg);
 		return false;
@@ -63,6 +63,7 @@ static bool add_dir(struct np_captures *all, struct np_capture *capture, const c
 			continue;
 		const char *file = np_path_join(&all->arena, path, entry->name);
 		struct np_name name = np_name_parse(np_str_of(entry->name));
+		all->out_of_memory |= !file;
 		if (file)
 			add_file(all, capture, file, &name);
 		if (strcmp(entry->name, "analyse.done") == 0)
@@ -76,11 +77,15 @@ static uint64_t raw_bytes(struct np_captures *all, const char *path)
 {
 	struct np_dir dir;
 	uint64_t bytes = 0;
-	if (np_dir_list(&all->arena, path, &dir, NULL) != NP_OK)
+	struct np_err err;
+	if (np_dir_list(&all->arena, path, &dir, &err) != NP_OK) {
+		all->out_of_memory |= err.code == NP_E_NOMEM;
 		return 0;
+	}
 	for (size_t i = 0; i < dir.n; i++) {
 		const char *file = np_path_join(&all->arena, path, dir.v[i].name);
 		struct np_file_stat st;
+		all->out_of_memory |= !file;
 		if (!file || dir.v[i].kind != NP_FILE_REG ||
 		    np_file_stat(file, true, &st, NULL) != NP_OK)
 			continue;
@@ -105,6 +110,7 @@ static void collect_prof_part(struct np_captures *all, struct np_capture *captur
 		return;
 	(void)add_dir(all, capture, path, &listing);
 	const char *data = np_path_join(&all->arena, path, "data");
+	all->out_of_memory |= !data;
 	uint64_t bytes = data ? raw_bytes(all, data) : 0;
 	capture->raw_bytes += bytes;
 	if (bytes)
@@ -118,13 +124,14 @@ static void collect_prof_part(struct np_captures *all, struct np_capture *captur
 static void collect_prof(struct np_captures *all, struct np_capture *capture, const char *path)
 {
 	struct np_dir listing;
-	(void)np_vec_push(&capture->prof_dirs, path);
+	all->out_of_memory |= !np_vec_push(&capture->prof_dirs, path);
 	if (!add_dir(all, capture, path, &listing))
 		return;
 	for (size_t i = 0; i < listing.n; i++) {
 		if (listing.v[i].kind != NP_FILE_DIR)
 			continue;
 		const char *child = np_path_join(&all->arena, path, listing.v[i].name);
+		all->out_of_memory |= !child;
 		if (child)
 			collect_prof_part(all, capture, child, listing.v[i].name);
 	}
@@ -342,6 +349,7 @@ void np_collect_files(struct np_captures *all, struct np_capture *capture)
 				continue;
 			const char *child =
 				np_path_join(&all->arena, capture->path, listing.v[i].name);
+			all->out_of_memory |= !child;
 			if (child)
 				collect_part(all, capture, child, listing.v[i].name);
 		}

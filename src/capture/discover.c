@@ -38,20 +38,19 @@ void np_problem_add(struct np_captures *all, struct np_capture *capture, const c
 	struct np_problem problem = {.code = code};
 	problem.text = np_arena_cstr(&all->arena, np_str_of(text));
 	problem.file = file ? np_arena_cstr(&all->arena, np_str_of(file)) : "";
-	if (!problem.text || !problem.file)
-		return;
-	if (capture)
-		(void)np_vec_push(&capture->problems, problem);
-	else
-		(void)np_vec_push(&all->problems, problem);
+	bool ok = problem.text && problem.file;
+	if (ok && capture)
+		ok = np_vec_push(&capture->problems, problem);
+	else if (ok)
+		ok = np_vec_push(&all->problems, problem);
+	all->out_of_memory |= !ok;
 }
 
 void np_leave_out(struct np_captures *all, const char *path, const char *reason)
 {
 	struct np_left_out row = {np_arena_cstr(&all->arena, np_str_of(path)),
 	                          np_arena_cstr(&all->arena, np_str_of(reason))};
-	if (row.path && row.reason)
-		(void)np_vec_push(&all->left_out, row);
+	all->out_of_memory |= !row.path || !row.reason || !np_vec_push(&all->left_out, row);
 }
 
 static bool is_ancestor(const struct walk *walk, struct dir_id id)
@@ -274,6 +273,7 @@ static void visit(struct walk *walk, const char *path, const char *group_dir, in
 	struct np_dir dir;
 	struct np_err err;
 	if (np_dir_list(&walk->all->arena, path, &dir, &err) != NP_OK) {
+		walk->oom |= err.code == NP_E_NOMEM;
 		np_problem_add(walk->all, NULL, "UNREADABLE", path, "%s", err.msg);
 		np_leave_out(walk->all, path, err.msg);
 		return;
@@ -397,7 +397,7 @@ static enum np_status run(struct walk *walk, struct np_err *err)
 		np_config_read(all, capture);
 		np_rank_find(all, capture);
 	}
-	if (walk->oom)
+	if (walk->oom || all->out_of_memory)
 		return np_err_nomem(err);
 	if (all->captures.n)
 		qsort(all->captures.v, all->captures.n, sizeof *all->captures.v, by_place);

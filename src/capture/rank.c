@@ -45,6 +45,7 @@ void np_capture_parse_name(struct np_captures *all, struct np_capture *capture)
 	if (!all_digits(part) || part.len < 10)
 		return;
 	const char *batch = np_arena_cstr(&all->arena, part);
+	all->out_of_memory |= !batch;
 	capture->batch = batch ? batch : "";
 	if (capture->framework == NP_FW_MSPROF)
 		return;
@@ -54,6 +55,7 @@ void np_capture_parse_name(struct np_captures *all, struct np_capture *capture)
 		rest = worker;
 	}
 	const char *host = np_arena_cstr(&all->arena, rest);
+	all->out_of_memory |= !host;
 	if (host && !*capture->host)
 		capture->host = host;
 }

@@ -614,8 +614,6 @@ static void memory_may_run_out_anywhere(void **state)
 	tree_put(root, "a_rank5_ascend_pt/profiler_metadata.json",
 	         "{\"parallel_group_info\": {\"g\": {\"global_ranks\": [0, 1]}}}");
 	tree_link(root, "up", "..");
-	put_db("b_ascend_pt/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_1.db",
-	       "CREATE TABLE META_DATA(name, value)");
 	bool finished = false;
 	for (uint64_t n = 1; n < 4000 && !finished; n++) {
 		struct np_captures *all = NULL;
@@ -626,7 +624,7 @@ static void memory_may_run_out_anywhere(void **state)
 		finished = probe != NULL;
 		np_free(probe);
 		np_mem_fail_after(0);
-		assert_true(status == NP_OK || status == NP_E_NOMEM);
+		assert_true(status == NP_E_NOMEM || (status == NP_OK && finished));
 		assert_true(status == NP_OK || all == NULL);
 		np_captures_free(all);
 	}
