@@ -31,6 +31,12 @@ static const struct {
 	{"memory record(s) are incomplete", false, "allocations without a release in the window"},
 };
 
+static const char fatal_advice[] =
+	"Copy the capture to a local disk and export again in a process of its own, with "
+        "analyse(); "
+	"when every parser failed, the output file system is the suspect (R62). After an incorrect "
+	"schedule collect again with one more prof.step() (R65).";
+
 /* Drop ANSI sequences (ESC [ … letter) in place, so that words are found. */
 static size_t strip_ansi(char *text, size_t len)
 {
@@ -54,6 +60,8 @@ static void tell_sign(struct np_gate *gate, const char *path, size_t which, np_s
 		signs[which].fatal ? NP_ERROR : NP_WARNING, "%s", signs[which].meaning);
 	np_finding_evidence(finding, path, NULL, NULL, "%.*s",
 	                    (int)(line.len < 200 ? line.len : 200), line.ptr);
+	if (signs[which].fatal)
+		np_finding_advice(finding, "%s", fatal_advice);
 }
 
 static void scan_log(struct np_gate *gate, struct np_check_result *out, const char *path)

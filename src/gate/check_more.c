@@ -336,6 +336,23 @@ static void tell_zero_durations(struct np_gate *gate, struct np_check_result *ou
 	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
 }
 
+static void tell_impossible(struct np_gate *gate, struct np_check_result *out,
+                            const struct np_capture *capture, uint64_t dropped, double rows)
+{
+	const char *label = np_gate_label(gate, capture);
+	np_check_fail(out, "%s: %" PRIu64 " of %.0f rows have impossible times", label, dropped,
+	              rows);
+	struct np_finding *finding =
+		np_gate_finding(gate, "IMPOSSIBLE_TIMES", capture->path,
+	                        "%" PRIu64 " of %.0f kernels of %s end before they start, or have "
+	                        "no time",
+	                        dropped, rows, label);
+	if (!finding)
+		return;
+	np_finding_evidence(finding, capture->path, NULL, NULL, "more than one in a hundred");
+	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
+}
+
 static void judge_kernels(struct np_gate *gate, struct np_check_result *out, size_t i)
 {
 	const struct np_capture *capture = gate->all->captures.v[i];
@@ -345,8 +362,7 @@ static void judge_kernels(struct np_gate *gate, struct np_check_result *out, siz
 	if (!(sum->loaded & NP_KERNELS) || rows <= 0)
 		return;
 	if ((double)sum->dropped_rows > rows / 100)
-		np_check_fail(out, "%s: %" PRIu64 " of %.0f rows have impossible times", label,
-		              sum->dropped_rows, rows);
+		tell_impossible(gate, out, capture, sum->dropped_rows, rows);
 	else if (sum->dropped_rows)
 		np_check_unknown(out, "%s: %" PRIu64 " of %.0f rows have impossible times", label,
 		                 sum->dropped_rows, rows);
