@@ -1,14 +1,9 @@
 #!/bin/bash
-# Build and run bench/bench_*.c; each prints its own lines.
+# Build with optimisation and measure beside the peers in one run: bench/run.py.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/build.sh bench
-found=0
-for source in bench/bench_*.c; do
-	[ -e "$source" ] || continue
-	found=1
-	name=${source##*/}
-	echo "== ${name%.c}"
-	"build/bench/bench/${name%.c}" "$@"
-done
-[ $found = 1 ] || echo "no benchmarks: bench/bench_*.c is empty"
+# the system's python has the packaged peers
+python=/usr/bin/python3
+[ -x "$python" ] || python=python3
+exec "$python" bench/run.py "$@"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What `make demo` shows: a capture of two ranks made by `npuprof synth`, then a
-# look at it and the gate's verdict. Safe to run again.
+# What `make demo` shows: a capture of two ranks made by `npuprof synth`, a look
+# at it, the gate's verdict, and the same for a broken one. Safe to run again.
 #
 #   scripts/demo.sh [PATH OF npuprof]
 set -u
@@ -12,31 +12,36 @@ if [ ! -x "$npuprof" ]; then
 	exit 1
 fi
 
+# show EXPECTED-STATUS ARGUMENTS...: run it, and fail when it ends otherwise
 show() {
+	local expected=$1 status
+	shift
 	printf '\n$ npuprof %s\n' "$*"
 	"$npuprof" "$@"
+	status=$?
+	if [ "$status" -ne "$expected" ]; then
+		echo "demo: exit status $status, expected $expected" >&2
+		exit 1
+	fi
 }
 
 rm -rf "$out"
-status=0
-show synth "$out" --ranks 2 --format text,db || exit 1
-show info "$out" || status=1
-show check "$out"
-verdict=$?
-# 0 pass, 1 fail, 3 cannot tell are answers; 2 and 4 mean that the demo is broken
-case $verdict in
-0 | 1 | 3) ;;
-*) status=1 ;;
-esac
+mkdir -p "$out"
+touch "$out/.start" # what a script does before it starts the capture
+show 0 synth "$out/good" --ranks 2 --format text,db
+show 0 info "$out/good"
+show 0 check "$out/good" --start-marker "$out/.start"
+show 0 synth "$out/broken" --ranks 2 --fault na-metrics --fault truncated-trace=1
+show 1 check "$out/broken" --start-marker "$out/.start"
 
 cat <<END
 
-The capture lies in $out. The gate's exit status was $verdict (0 pass, 1 fail, 3 cannot tell).
+Look at the two verdicts above: the first capture passes all checks (exit status 0), the second
+fails (1), and each finding ends in the command that repairs it. The captures lie in $out.
 Next:
-  $npuprof info --json $out
-  $npuprof check -v $out
-  $npuprof help
+  $npuprof info $out/good --json
+  $npuprof synth --list-faults
+  $npuprof help check
   make check                    all tests
   make install PREFIX=~/.local  the program and its man pages
 END
-exit $status

@@ -16,7 +16,7 @@ packages_of() {
 	test) echo libcmocka-dev python3 ;;
 	lint) echo clang clang-format clang-tidy cppcheck shellcheck mandoc scdoc python3 ;;
 	fuzz) echo clang ;; # and its runtime, see clang_runtime()
-	bench) echo python3 ;;
+	bench) echo python3 python3-pandas ;;
 	aarch64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
 	*) return 1 ;;
 	esac

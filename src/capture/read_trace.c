@@ -16,7 +16,7 @@ struct doc {
 	struct np_window window;
 	struct np_trace_span span;
 	size_t chunk_bytes;
-	unsigned threads; /* 1: no waves */
+	struct np_trace_crew *crew; /* NULL: no waves */
 	enum place place;
 	bool object, found; /* of the object form; the event list has begun */
 	bool done;
@@ -132,10 +132,9 @@ static enum np_status read_events(struct doc *self, bool *more, struct np_err *e
 {
 	enum np_status status = NP_OK;
 	enum np_trace_stop stop;
-	bool wave =
-		self->threads > 1 && (size_t)(self->span.end - self->span.p) > self->chunk_bytes;
+	bool wave = self->crew && (size_t)(self->span.end - self->span.p) > self->chunk_bytes;
 	if (wave) {
-		stop = np_trace_wave_run(&self->span, &self->part, self->threads, self->chunk_bytes,
+		stop = np_trace_crew_run(self->crew, &self->span, &self->part, self->chunk_bytes,
 		                         &status, err);
 	} else {
 		size_t left = (size_t)(self->span.end - self->span.p);
@@ -252,15 +251,17 @@ enum np_status np_trace_read_input(const struct np_read *read, struct np_input *
 	struct np_profile *profile = read->profile;
 	size_t parallel = plan && plan->parallel_bytes ? plan->parallel_bytes : PARALLEL_BYTES;
 	doc.chunk_bytes = plan && plan->chunk_bytes ? plan->chunk_bytes : NP_TRACE_CHUNK_BYTES;
-	doc.threads = read->threads ? read->threads : np_cpu_count();
-	if (np_input_whole(input).len < parallel)
-		doc.threads = 1;
+	unsigned threads = read->threads ? read->threads : np_cpu_count();
+	/* without memory for a crew it goes on alone */
+	if (threads > 1 && np_input_whole(input).len >= parallel)
+		doc.crew = np_trace_crew_new(threads, read->what & answers);
 	doc.span.file = np_input_name(input);
 	doc.span.exact = plan && plan->exact;
 	np_trace_base_of(profile, &base);
 	enum np_status status = np_trace_part_init(&doc.part, profile, read->what & answers, &own);
 	if (status == NP_OK)
 		status = read_all(&doc, &own);
+	np_trace_crew_free(doc.crew); /* its memory is needed for the sorting */
 	if (status == NP_E_TRUNCATED)
 		np_profile_diag(profile, "TRACE_TRUNCATED", doc.span.file, 1, "%s", own.msg);
 	if (status != NP_E_NOMEM) {

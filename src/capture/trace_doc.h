@@ -45,6 +45,8 @@ enum np_trace_stop {
 	NP_TRACE_STOP_ERROR,
 };
 
+struct np_trace_crew;
+
 struct np_trace_span {
 	const char *p, *end, *limit;
 	const char *origin;     /* the byte that has offset 0, possibly not in memory any more */
@@ -58,12 +60,16 @@ struct np_trace_span {
 enum np_trace_stop np_trace_span_run(struct np_trace_span *self, struct np_trace_part *part,
                                      enum np_status *status, struct np_err *err);
 
+/* The threads and what they keep between waves. NULL: no memory; free takes NULL. */
+struct np_trace_crew *np_trace_crew_new(unsigned threads, unsigned what);
+void np_trace_crew_free(struct np_trace_crew *self);
+
 /*
- * Read on from span->p, which is proven, with up to `threads` threads for one
- * wave of chunks. Stops as np_trace_span_run() does with the wave's end as limit.
+ * Read on from span->p, which is proven, one wave of chunks. Stops as
+ * np_trace_span_run() does, with the wave's end as the limit.
  */
-enum np_trace_stop np_trace_wave_run(struct np_trace_span *span, struct np_trace_part *part,
-                                     unsigned threads, size_t chunk_bytes, enum np_status *status,
-                                     struct np_err *err);
+enum np_trace_stop np_trace_crew_run(struct np_trace_crew *self, struct np_trace_span *span,
+                                     struct np_trace_part *part, size_t chunk_bytes,
+                                     enum np_status *status, struct np_err *err);
 
 #endif

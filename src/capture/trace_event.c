@@ -23,7 +23,8 @@ void np_trace_event_init(struct np_trace_event *self)
 {
 	memset(self, 0, sizeof *self);
 	for (int place = 0; place < NP_TRACE_N_PLACES; place++) {
-		self->gaps[place][0].bytes[0] = '?'; /* in front of no key */
+		/* the end of an object is always seen before a gap is looked for */
+		self->gaps[place][0].bytes[0] = '}';
 		self->gaps[place][0].len = 1;
 		self->gaps[place][0].mask = 1;
 	}
@@ -41,9 +42,18 @@ void np_trace_event_init(struct np_trace_event *self)
 	}
 }
 
+static void close_exact(struct np_trace_event *self)
+{
+	np_json_close(self->json);
+	np_input_close(self->json_input);
+	self->json = NULL;
+	self->json_input = NULL;
+}
+
 void np_trace_event_release(struct np_trace_event *self)
 {
 	np_vec_release(&self->numbers);
+	close_exact(self);
 }
 
 static inline unsigned find_key(const struct np_trace_key_slot *slots, np_str text)
@@ -132,7 +142,7 @@ static struct np_trace_gap *remember(struct np_trace_gap *gaps, struct np_trace_
 
 /*
  * Take the gap at p apart. Returns what is behind it; a value begins there. NULL:
- * not exactly right. *gap has a len of 0 when it is too long to be remembered.
+ * not exactly right. *gap has a len of 0 when it is not to be remembered.
  */
 static const char *read_gap(struct np_trace_event *self, bool first, bool is_arg, const char *p,
                             const char *end, struct np_trace_gap *gap, struct np_trace_value *key)
@@ -159,7 +169,9 @@ static const char *read_gap(struct np_trace_event *self, bool first, bool is_arg
 	else if (*p == '{' && !is_arg && gap->key == NP_EV_ARGS)
 		gap->kind = NP_TRACE_GAP_ARGS;
 	p += gap->kind != NP_TRACE_GAP_VALUE;
-	if (p - start > NP_TRACE_GAP_BYTES)
+	/* args that are no object: its gap would match in front of those that are */
+	bool odd_args = !is_arg && gap->key == NP_EV_ARGS && gap->kind != NP_TRACE_GAP_ARGS;
+	if (p - start > NP_TRACE_GAP_BYTES || odd_args)
 		return p;
 	gap->len = (uint8_t)(p - start);
 	gap->mask = (uint32_t)(((uint64_t)1 << gap->len) - 1);
@@ -181,6 +193,8 @@ static inline __attribute__((always_inline)) const char *members(
 	unsigned place = is_arg ? NP_TRACE_ARGS_FIRST : NP_TRACE_EVENT_FIRST;
 	struct np_trace_gap *last = &self->gaps[place][0], *gap, fresh;
 	struct np_trace_value key = {{NULL, 0}, NP_JSON_STRING, false};
+	if (p < end && *p == '}')
+		return p + 1;
 	for (bool first = true;; first = false) {
 		struct np_trace_gap *gaps = self->gaps[place + !first];
 		gap = end - p >= NP_TRACE_GAP_BYTES ? predict(gaps, last, p) : NULL;
@@ -269,8 +283,8 @@ static enum np_status exact_members(struct np_trace_event *self, int level, stru
 		}
 		struct np_trace_value *value = &self->value[id];
 		bool scalar = token.type == NP_JSON_STRING || token.type == NP_JSON_NUMBER;
-		*value = (struct np_trace_value){scalar ? token.text : (np_str){NULL, 0},
-		                                 token.type, token.type == NP_JSON_STRING};
+		*value = (struct np_trace_value){scalar ? token.text : (np_str){"", 0}, token.type,
+		                                 token.type == NP_JSON_STRING};
 		self->have |= (uint64_t)1 << id;
 		if (level == 1 && token.type == NP_JSON_NUMBER)
 			add_number(self, &key, value);
@@ -297,18 +311,21 @@ enum np_status np_trace_event_read_exact(struct np_trace_event *self, np_str tex
                                          uint64_t offset, struct np_json_repairs *repairs,
                                          bool *is_event, struct np_err *err)
 {
-	struct np_input *input = NULL;
-	struct np_json *json = NULL;
+	enum np_status status = NP_OK;
 	clear(self);
 	*is_event = false;
-	enum np_status status = np_input_open_mem(text, file, offset, &input, err);
+	if (self->json) {
+		np_json_rewind(self->json, text, offset);
+	} else {
+		status = np_input_open_mem(text, file, offset, &self->json_input, err);
+		if (status == NP_OK)
+			status = np_json_open(self->json_input, 0, &self->json, err);
+	}
 	if (status == NP_OK)
-		status = np_json_open(input, 0, &json, err);
+		status = exact(self, self->json, is_event, err);
 	if (status == NP_OK)
-		status = exact(self, json, is_event, err);
-	if (status == NP_OK)
-		np_trace_repairs_add(repairs, np_json_repairs(json));
-	np_json_close(json);
-	np_input_close(input);
+		np_trace_repairs_add(repairs, np_json_repairs(self->json));
+	else
+		close_exact(self);
 	return status;
 }

@@ -117,6 +117,8 @@ struct np_trace_event {
 	NP_VEC(struct np_trace_number) numbers;
 	struct np_trace_key_slot keys[2][NP_TRACE_KEY_SLOTS]; /* of the event, of its args */
 	struct np_trace_gap gaps[NP_TRACE_N_PLACES][NP_TRACE_GAPS];
+	struct np_json *json; /* of np_trace_event_read_exact(), NULL before its first use */
+	struct np_input *json_input;
 	bool no_memory; /* `numbers` could not grow */
 };
 

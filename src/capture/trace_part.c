@@ -32,23 +32,29 @@ void np_trace_part_release(struct np_trace_part *self)
 	self->names = NULL;
 }
 
-/* ── strings and ids ── */
-
-/* Length, first and last eight bytes: enough to spread names over the cache. */
-static inline size_t name_slot(np_str text)
+enum np_status np_trace_part_reset(struct np_trace_part *self, struct np_err *err)
 {
-	uint64_t a = 0, b = 0;
-	if (text.len >= 8) {
-		memcpy(&a, text.ptr, 8);
-		memcpy(&b, text.ptr + text.len - 8, 8);
-	} else {
-		for (size_t i = 0; i < text.len; i++)
-			a = a << 8 | (unsigned char)text.ptr[i];
-	}
-	uint64_t hash = (a ^ (b << 21 | b >> 43)) * 0x9e3779b97f4a7c15u + text.len;
-	hash ^= hash >> 29;
-	return (size_t)((hash * 0xbf58476d1ce4e5b9u) >> 52) & (NP_TRACE_NAME_CACHE - 1);
+	struct np_profile *profile = self->profile;
+#define CLEAR_(tag, COLUMNS, member) profile->member.n = 0;
+	NP_TABLES(CLEAR_)
+#undef CLEAR_
+	profile->dropped_rows = 0;
+	np_intern_release(&profile->strings);
+	bool ok = np_intern_init(&profile->strings);
+	self->processes.n = self->threads.n = self->odd.n = self->marks.n = self->steps.n = 0;
+	np_map_release(&self->process_of);
+	np_map_release(&self->thread_of);
+	np_map_release(&self->odd_of);
+	memset(&self->repairs, 0, sizeof self->repairs);
+	self->bad_times = self->negative = self->not_events = 0;
+	if (self->names) /* they hold ids of the old strings */
+		memset(self->names, 0, NP_TRACE_NAME_CACHE * sizeof *self->names);
+	memset(self->series, 0, sizeof self->series);
+	memset(self->flow_ids, 0, sizeof self->flow_ids);
+	return ok && self->names ? np_trace_part_status(self, err) : np_err_nomem(err);
 }
+
+/* ── strings and ids ── */
 
 static uint32_t intern_text(struct np_trace_part *self, np_str text)
 {
@@ -58,14 +64,29 @@ static uint32_t intern_text(struct np_trace_part *self, np_str text)
 	return id;
 }
 
-static uint32_t intern_name(struct np_trace_part *self, np_str text)
+/* Names come again and again. Length, first and last eight bytes spread them over
+ * the cache, and up to 16 bytes they are the whole name. */
+static uint32_t intern_cached(struct np_trace_part *self, struct np_trace_cached *cache,
+                              unsigned cache_bits, np_str text)
 {
-	struct np_trace_cached *slot = &self->names[name_slot(text)];
-	if (slot->ptr && slot->len == text.len && memcmp(slot->ptr, text.ptr, text.len) == 0)
+	uint64_t head = 0, tail = 0;
+	if (text.len >= 8) {
+		memcpy(&head, text.ptr, 8);
+		memcpy(&tail, text.ptr + text.len - 8, 8);
+	} else {
+		for (size_t i = 0; i < text.len; i++)
+			head = head << 8 | (unsigned char)text.ptr[i];
+	}
+	uint64_t hash = (head ^ (tail << 21 | tail >> 43)) * 0x9e3779b97f4a7c15u + text.len;
+	hash = (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u;
+	struct np_trace_cached *slot = &cache[hash >> (64 - cache_bits)];
+	if (slot->head == head && slot->tail == tail && slot->len == text.len && slot->ptr &&
+	    (text.len <= 16 || memcmp(slot->ptr + 8, text.ptr + 8, text.len - 16) == 0))
 		return slot->id;
 	uint32_t id = intern_text(self, text);
 	if (id != NP_ID_NONE && text.len < UINT32_MAX)
-		*slot = (struct np_trace_cached){np_intern_get(&self->profile->strings, id).ptr,
+		*slot = (struct np_trace_cached){head, tail,
+		                                 np_intern_get(&self->profile->strings, id).ptr,
 		                                 (uint32_t)text.len, id};
 	return id;
 }
@@ -84,7 +105,7 @@ uint32_t np_trace_intern(struct np_trace_part *self, const struct np_trace_value
 {
 	if (value->raw)
 		return intern_text(self, value_text(self, value));
-	return intern_name(self, value->text);
+	return intern_cached(self, self->names, NP_TRACE_NAME_BITS, value->text);
 }
 
 static inline uint32_t intern_key(struct np_trace_part *self, enum np_trace_key key)
@@ -99,9 +120,12 @@ static inline uint32_t intern_key(struct np_trace_part *self, enum np_trace_key 
 static inline bool small_u64(np_str text, uint64_t *out)
 {
 	uint64_t value = 0;
+	size_t i = 0;
 	if (text.len == 0 || text.len > 19)
 		return false;
-	for (size_t i = 0; i < text.len; i++) {
+	if (text.len >= 8 && np_trace_eight_digits(text.ptr, &value))
+		i = 8;
+	for (; i < text.len; i++) {
 		if (!np_trace_is_digit(text.ptr[i]))
 			return false;
 		value = value * 10 + (uint64_t)(text.ptr[i] - '0');
@@ -406,10 +430,12 @@ static void add_flow(struct np_trace_part *self, uint8_t flow_end)
 	const struct np_trace_value *id = &self->event.value[NP_EV_ID];
 	t->end[i] = flow_end;
 	t->cat[i] = intern_key(self, NP_EV_CAT);
-	/* hardly any id comes more than twice: no cache */
-	t->id[i] = np_trace_text(&self->event, NP_EV_ID).len
-	                   ? intern_text(self, value_text(self, id))
-	                   : NP_ID_NONE;
+	/* an id comes twice, mostly soon: a small cache that names don't share */
+	t->id[i] = NP_ID_NONE;
+	if (np_trace_text(&self->event, NP_EV_ID).len && id->raw)
+		t->id[i] = intern_text(self, value_text(self, id));
+	else if (np_trace_text(&self->event, NP_EV_ID).len)
+		t->id[i] = intern_cached(self, self->flow_ids, NP_TRACE_FLOW_BITS, id->text);
 	t->pid[i] = id_of(self, NP_EV_PID);
 	t->tid[i] = id_of(self, NP_EV_TID);
 	t->ts_ns[i] = ts_ns;

@@ -38,7 +38,9 @@
 enum {
 	NP_TRACE_MAX_ODD = 0xfffffe, /* ids that are no small numbers */
 	NP_TRACE_MAX_STEPS = 1 << 16,
-	NP_TRACE_NAME_CACHE = 4096,
+	NP_TRACE_NAME_BITS = 12,
+	NP_TRACE_NAME_CACHE = 1 << NP_TRACE_NAME_BITS,
+	NP_TRACE_FLOW_BITS = 6,
 	NP_TRACE_SERIES_CACHE = 256,
 };
 
@@ -72,6 +74,13 @@ struct np_trace_step {
 	uint8_t layer; /* torch's own range (NP_HOST_OP) goes before one of mstx */
 };
 
+/* A name met lately. */
+struct np_trace_cached {
+	uint64_t head, tail; /* first and last eight bytes: all there is up to 16 */
+	const char *ptr;     /* in the intern table; NULL: free */
+	uint32_t len, id;
+};
+
 struct np_trace_part {
 	struct np_profile *profile; /* borrowed */
 	unsigned what;
@@ -89,10 +98,8 @@ struct np_trace_part {
 	bool no_memory, too_many_ids;
 
 	struct np_buf scratch;
-	struct np_trace_cached {
-		const char *ptr; /* in the intern table; NULL: free */
-		uint32_t len, id;
-	} * names; /* NP_TRACE_NAME_CACHE of them */
+	struct np_trace_cached *names; /* NP_TRACE_NAME_CACHE of them */
+	struct np_trace_cached flow_ids[1 << NP_TRACE_FLOW_BITS];
 	struct np_trace_series {
 		uint64_t key; /* counter << 32 | series */
 		uint32_t id;
@@ -103,6 +110,9 @@ struct np_trace_part {
 enum np_status np_trace_part_init(struct np_trace_part *self, struct np_profile *profile,
                                   unsigned what, struct np_err *err);
 void np_trace_part_release(struct np_trace_part *self);
+
+/* Forget all rows, of the profile too, and keep the memory. On E_NOMEM only release is right. */
+enum np_status np_trace_part_reset(struct np_trace_part *self, struct np_err *err);
 
 /* Take over self->event. Errors: E_NOMEM, E_LIMIT (pids and tids). */
 enum np_status np_trace_part_add(struct np_trace_part *self, struct np_err *err);
@@ -124,6 +134,9 @@ enum np_status np_trace_part_status(const struct np_trace_part *self, struct np_
 /* Append what `from` has, with its own profile, behind `self`. */
 enum np_status np_trace_part_merge(struct np_trace_part *self, const struct np_trace_part *from,
                                    struct np_err *err);
+
+/* The order of np_profile_sort_host_ops(), quicker for what traces are. False: no memory. */
+bool np_trace_sort_host_ops(struct np_profile *profile);
 
 /* Rows that the tables had before this file. */
 struct np_trace_base {

@@ -8,15 +8,16 @@ struct chunk {
 	struct np_trace_span span;
 	struct np_profile *profile;
 	struct np_trace_part part;
+	bool ready; /* there was memory to begin */
 	enum np_trace_stop stop;
 	enum np_status status;
 	struct np_err err;
 };
 
-struct wave {
-	struct chunk *chunks;
-	size_t n;
-	unsigned what;
+struct np_trace_crew {
+	unsigned threads, what;
+	size_t n, max; /* chunks of this wave */
+	struct chunk chunks[MAX_CHUNKS];
 };
 
 /* The brace of the first `}, {` at or behind p; NULL when there is none nearby. */
@@ -35,29 +36,27 @@ static const char *guess_border(const char *p, const char *end, size_t nearby)
 	return NULL;
 }
 
-static void read_chunk(void *ctx, size_t i)
-{
-	struct wave *wave = ctx;
-	struct chunk *chunk = &wave->chunks[i];
-	chunk->status = NP_E_NOMEM;
-	chunk->stop = NP_TRACE_STOP_ERROR;
-	chunk->profile = np_profile_new();
-	if (!chunk->profile) {
-		(void)np_err_nomem(&chunk->err);
-		return;
-	}
-	chunk->status = np_trace_part_init(&chunk->part, chunk->profile, wave->what, &chunk->err);
-	if (chunk->status == NP_OK)
-		chunk->stop =
-			np_trace_span_run(&chunk->span, &chunk->part, &chunk->status, &chunk->err);
-}
-
-static void release_chunk(struct chunk *chunk)
+/* The tables are kept from wave to wave: new memory costs as much as the parsing. */
+static enum np_status prepare(struct chunk *chunk, unsigned what)
 {
 	if (chunk->profile)
-		np_trace_part_release(&chunk->part);
-	np_profile_free(chunk->profile);
-	chunk->profile = NULL;
+		return np_trace_part_reset(&chunk->part, &chunk->err);
+	chunk->profile = np_profile_new();
+	if (!chunk->profile)
+		return np_err_nomem(&chunk->err);
+	return np_trace_part_init(&chunk->part, chunk->profile, what, &chunk->err);
+}
+
+static void read_chunk(void *ctx, size_t i)
+{
+	struct np_trace_crew *crew = ctx;
+	struct chunk *chunk = &crew->chunks[i];
+	chunk->stop = NP_TRACE_STOP_ERROR;
+	chunk->status = prepare(chunk, crew->what);
+	chunk->ready = chunk->status == NP_OK;
+	if (chunk->ready)
+		chunk->stop =
+			np_trace_span_run(&chunk->span, &chunk->part, &chunk->status, &chunk->err);
 }
 
 /* Chunks of about chunk_bytes from span->p on; the first one is proven. */
@@ -119,7 +118,7 @@ static enum np_trace_stop settle(struct np_trace_span *span, struct np_trace_par
 {
 	const char *limit = chunk->span.limit;
 	bool incomplete = chunk->stop == NP_TRACE_STOP_MORE && chunk->span.end != span->end;
-	if (span->p == chunk->start && chunk->profile && chunk->part.names && !incomplete)
+	if (span->p == chunk->start && chunk->ready && !incomplete)
 		return take(span, part, chunk, status, err);
 	if (chunk->status == NP_E_NOMEM) {
 		*status = np_err_nomem(err);
@@ -131,25 +130,36 @@ static enum np_trace_stop settle(struct np_trace_span *span, struct np_trace_par
 	return np_trace_span_run(span, part, status, err);
 }
 
-enum np_trace_stop np_trace_wave_run(struct np_trace_span *span, struct np_trace_part *part,
-                                     unsigned threads, size_t chunk_bytes, enum np_status *status,
-                                     struct np_err *err)
+struct np_trace_crew *np_trace_crew_new(unsigned threads, unsigned what)
 {
-	size_t max = (size_t)threads * 2 < MAX_CHUNKS ? (size_t)threads * 2 : MAX_CHUNKS;
-	struct wave wave = {np_calloc(max, sizeof *wave.chunks), 0, part->what};
+	struct np_trace_crew *self = np_calloc(1, sizeof *self);
+	if (!self)
+		return NULL;
+	self->threads = threads;
+	self->what = what;
+	self->max = threads < MAX_CHUNKS / 2 ? (size_t)threads * 2 : MAX_CHUNKS;
+	return self;
+}
+
+void np_trace_crew_free(struct np_trace_crew *self)
+{
+	for (size_t i = 0; self && i < self->max; i++) {
+		if (self->chunks[i].profile)
+			np_trace_part_release(&self->chunks[i].part);
+		np_profile_free(self->chunks[i].profile);
+	}
+	np_free(self);
+}
+
+enum np_trace_stop np_trace_crew_run(struct np_trace_crew *self, struct np_trace_span *span,
+                                     struct np_trace_part *part, size_t chunk_bytes,
+                                     enum np_status *status, struct np_err *err)
+{
 	enum np_trace_stop stop = NP_TRACE_STOP_LIMIT;
 	*status = NP_OK;
-	if (!wave.chunks) {
-		*status = np_err_nomem(err);
-		return NP_TRACE_STOP_ERROR;
-	}
-	wave.n = cut(span, wave.chunks, max, chunk_bytes);
-	np_pool_run(threads, wave.n, read_chunk, &wave);
-	for (size_t i = 0; i < wave.n; i++) {
-		if (stop == NP_TRACE_STOP_LIMIT)
-			stop = settle(span, part, &wave.chunks[i], status, err);
-		release_chunk(&wave.chunks[i]);
-	}
-	np_free(wave.chunks);
+	self->n = cut(span, self->chunks, self->max, chunk_bytes);
+	np_pool_run(self->threads, self->n, read_chunk, self);
+	for (size_t i = 0; i < self->n && stop == NP_TRACE_STOP_LIMIT; i++)
+		stop = settle(span, part, &self->chunks[i], status, err);
 	return stop;
 }

@@ -47,12 +47,24 @@ const struct np_cmd *np_cmd_find(const char *name)
 
 /* ── help ── */
 
-static void print_options(const char *title, const struct np_option *options, size_t n)
+/* A command's own option hides a common one of the same name, as in the parser. */
+static bool is_hidden(const struct np_cmd *cmd, const struct np_option *option)
+{
+	for (size_t i = 0; i < cmd->n_options; i++)
+		if (option != &cmd->options[i] && strcmp(cmd->options[i].name, option->name) == 0)
+			return true;
+	return false;
+}
+
+static void print_options(const struct np_cmd *cmd, const char *title,
+                          const struct np_option *options, size_t n)
 {
 	if (n == 0)
 		return;
 	(void)printf("\n%s\n", title);
 	for (size_t i = 0; i < n; i++) {
+		if (is_hidden(cmd, &options[i]))
+			continue;
 		char left[64];
 		char letter[8] = "    ";
 		if (options[i].letter)
@@ -86,8 +98,8 @@ void np_cmd_print_help(const struct np_cmd *cmd)
 	             cmd->words, cmd->summary);
 	if (cmd->detail)
 		(void)printf("\n%s\n", cmd->detail);
-	print_options("options", cmd->options, cmd->n_options);
-	print_options("common options", np_common_options, np_n_common_options);
+	print_options(cmd, "options", cmd->options, cmd->n_options);
+	print_options(cmd, "common options", np_common_options, np_n_common_options);
 	if (cmd->examples)
 		(void)printf("\nexamples\n");
 	for (const char *const *line = cmd->examples; line && *line; line++)

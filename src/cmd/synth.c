@@ -20,7 +20,7 @@ static const struct np_option options[] = {
 	{"ops", 0, NP_OPT_UINT, AT(ops), "N", "kernels per layer (default: 12)"},
 	{"tp", 0, NP_OPT_UINT, AT(tp), "N",
          "ranks of a tensor-parallel group (default: 2 if even)"},
-	{"formats", 'f', NP_OPT_STRING, AT(format), "LIST",
+	{"format", 'f', NP_OPT_STRING, AT(format), "LIST",
          "text, db, msprof or several (default: text)"},
 	{"level", 0, NP_OPT_UINT, AT(level), "N", "profiler level 0, 1 or 2 (default: 1)"},
 	{"seed", 0, NP_OPT_UINT, AT(seed), "N", "the same seed gives the same bytes (default: 1)"},
@@ -140,7 +140,7 @@ static int run(const struct np_call *call)
 }
 
 static const char *const examples[] = {
-	"npuprof synth demo --ranks 8 --formats text,db --fault slow-rank=5",
+	"npuprof synth demo --ranks 8 --format text,db --fault slow-rank=5",
 	"npuprof synth --list-faults",
 	NULL,
 };
@@ -150,7 +150,9 @@ const struct np_cmd np_cmd_synth = {
 	.summary = "make captures of any size with planted faults and known answers",
 	.words = "DIR",
 	.max_words = 1,
-	.detail = "The same options give the same bytes. DIR/truth.json holds the planted faults "
+	.detail = "--format tells the formats of the capture here; the result is text, or JSON "
+		  "with --json.\n"
+		  "The same options give the same bytes. DIR/truth.json holds the planted faults "
 		  "and the\n"
 		  "true totals of every rank and step.",
 	.examples = examples,

@@ -22,10 +22,16 @@ static const char msprof_command[] = "msprof --task-time=l1 --aic-mode=task-base
 static void tell_config(struct np_gate *gate, const char *code, const char *title, const char *file,
                         const char *evidence)
 {
-	struct np_finding *finding = np_gate_finding(gate, code, file, "%s", title);
-	if (!finding)
-		return;
+	struct np_finding *finding = NULL;
+	for (size_t i = 0; i < gate->report->findings.n && !finding; i++)
+		if (strcmp(gate->report->findings.v[i]->code, code) == 0)
+			finding = gate->report->findings.v[i];
+	bool known = finding != NULL;
+	if (!known)
+		finding = np_report_finding(gate->report, code, NP_ERROR, "%s", title);
 	np_finding_evidence(finding, file, NULL, NULL, "%s", evidence);
+	if (known)
+		return; /* one cause, however many ranks show it */
 	np_finding_advice(finding, "%s", config_advice);
 	np_finding_command(finding, "%s", msprof_command);
 }
@@ -322,7 +328,8 @@ void np_check_values(struct np_gate *gate, struct np_check_result *out)
 {
 	bool any = false;
 	for (size_t i = 0; i < gate->csv.n; i++)
-		if (gate->csv.v[i].status == NP_OK && gate->csv.v[i].header.units) {
+		if (gate->csv.v[i].status == NP_OK && gate->csv.v[i].header.units &&
+		    gate->csv.v[i].file->slice <= 0) {
 			any = true;
 			values_of_table(gate, out, &gate->csv.v[i]);
 		}

@@ -33,7 +33,7 @@ static const struct {
 
 static const char fatal_advice[] =
 	"Copy the capture to a local disk and export again in a process of its own, with "
-        "analyse(); "
+	"analyse(); "
 	"when every parser failed, the output file system is the suspect (R62). After an incorrect "
 	"schedule collect again with one more prof.step() (R65).";
 

@@ -52,7 +52,10 @@ static void tell_trace(struct np_gate *gate, const struct np_trace_facts *trace,
 	                        np_gate_short_path(gate, trace->file->path));
 	if (!finding)
 		return;
-	np_finding_evidence(finding, trace->file->path, NULL, NULL, "%s", what);
+	/* the error's place is the path with the byte offset */
+	bool placed = trace->status != NP_OK && *trace->err.where;
+	np_finding_evidence(finding, placed ? trace->err.where : trace->file->path, NULL, NULL,
+	                    "%s", what);
 	if (strcmp(code, "TRACE_REPAIRED") == 0 || strcmp(code, "BAD_UTF8") == 0)
 		np_finding_detail(
 			finding,
@@ -124,13 +127,14 @@ static void tell_kernels_missing(struct np_gate *gate, const struct np_capture *
                                  const char *evidence)
 {
 	struct np_finding *finding =
-		np_gate_finding(gate, "KERNELS_MISSING", capture->path,
-	                        "%s did work on the device, and there is no row of a kernel",
+		np_gate_finding(gate, "KERNELS_MISSING", capture->path, "%s has no row of a kernel",
 	                        np_gate_label(gate, capture));
 	if (!finding)
 		return;
 	np_finding_evidence(finding, capture->path, NULL, NULL, "%s", evidence);
-	np_finding_detail(finding, "The kernel table was not written, or it was not copied along.");
+	np_finding_detail(finding,
+	                  "The export broke off, or the table was left behind when the capture was "
+	                  "copied; in graph mode kernels are hidden, eager mode shows them.");
 	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
 }
 
@@ -174,7 +178,8 @@ static void tell_no_kernels(struct np_gate *gate, struct np_check_result *out, s
 	const char *sign = sign_of_device(capture, &gate->summaries[i]);
 	size_t tasks = device_tasks(capture);
 	char text[96];
-	if (tasks == 0 && !sign) {
+	bool timeline = np_capture_file(capture, NP_ROLE_TRACE) || (capture->formats & NP_HAS_DB);
+	if (tasks == 0 && !sign && timeline) {
 		np_check_fail(out, "%s: no device data at all", label);
 		tell_no_device_data(gate, capture);
 		return;
@@ -182,8 +187,9 @@ static void tell_no_kernels(struct np_gate *gate, struct np_check_result *out, s
 	if (tasks)
 		(void)snprintf(text, sizeof text, "%zu device tasks in the timeline", tasks);
 	else
-		(void)snprintf(text, sizeof text, "%s tell of it", sign);
-	np_check_fail(out, "%s: no row of a kernel, but %s", label, text);
+		(void)snprintf(text, sizeof text, "%s%s", sign ? sign : "no timeline either",
+		               sign ? " tell of work on the device" : "");
+	np_check_fail(out, "%s: no row of a kernel; %s", label, text);
 	tell_kernels_missing(gate, capture, text);
 }
 
@@ -275,9 +281,7 @@ static void judge_findings(struct np_gate *gate, struct np_check_result *out, si
 	for (size_t i = from; i < gate->report->findings.n; i++) {
 		struct np_finding *finding = gate->report->findings.v[i];
 		bool unknown = strcmp(finding->code, "RANK_UNKNOWN") == 0;
-		if (strcmp(finding->code, "RAW_ONLY") == 0)
-			finding->severity = NP_ERROR; /* for the gate it is the end */
-		else if (finding->severity == NP_ERROR)
+		if (finding->severity == NP_ERROR)
 			np_check_fail(out, "%s: %s", finding->code, finding->title);
 		else if (unknown && finding->severity == NP_WARNING)
 			np_check_unknown(out, "%s: %s", finding->code, finding->title);

@@ -76,7 +76,7 @@ struct np_finding *np_gate_finding(struct np_gate *gate, const char *code, const
                                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* A database is the only kernel table of this capture. */
 bool np_gate_db_only(const struct np_capture *capture);
-/* Path below the input, without ASCEND_PROFILER_OUTPUT, for messages. */
+/* "rank 3: kernel_details.csv": which capture, and where in it, for messages. */
 const char *np_gate_short_path(struct np_gate *gate, const char *path);
 
 /* The checks; see the table in gate.c for titles and profiles. */

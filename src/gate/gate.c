@@ -27,7 +27,8 @@ static void add_message(struct np_check_result *self, enum np_verdict verdict, c
 	} else if (weight[verdict] < weight[self->verdict]) {
 		return;
 	}
-	if (self->told == NP_GATE_NAMES_SHOWN) {
+	/* what passed need not be told at length */
+	if (self->told == (verdict == NP_VERDICT_PASS ? 2 : NP_GATE_NAMES_SHOWN)) {
 		self->untold++;
 		return;
 	}
@@ -92,16 +93,31 @@ bool np_gate_db_only(const struct np_capture *capture)
 	       !np_capture_file(capture, NP_ROLE_OP_SUMMARY);
 }
 
+/* The capture that a path lies in, or NULL. */
+static const struct np_capture *capture_of(const struct np_gate *gate, const char *path)
+{
+	for (size_t i = 0; i < gate->all->captures.n; i++) {
+		const char *home = gate->all->captures.v[i]->path;
+		size_t len = strlen(home);
+		if (strncmp(path, home, len) == 0 && path[len] == '/')
+			return gate->all->captures.v[i];
+	}
+	return NULL;
+}
+
 const char *np_gate_short_path(struct np_gate *gate, const char *path)
 {
+	const struct np_capture *capture = capture_of(gate, path);
 	size_t len = strlen(gate->all->root);
-	if (strncmp(path, gate->all->root, len) == 0 && path[len] == '/')
-		path += len + 1;
-	const char *output = strstr(path, "ASCEND_PROFILER_OUTPUT/");
-	if (!output)
-		return path;
-	const char *text = np_arena_printf(&gate->report->arena, "%.*s%s", (int)(output - path),
-	                                   path, output + sizeof "ASCEND_PROFILER_OUTPUT/" - 1);
+	if (!capture)
+		return strncmp(path, gate->all->root, len) == 0 && path[len] == '/' ? path + len + 1
+		                                                                    : path;
+	const char *inside = path + strlen(capture->path) + 1;
+	static const char output[] = "ASCEND_PROFILER_OUTPUT/";
+	if (strncmp(inside, output, sizeof output - 1) == 0)
+		inside += sizeof output - 1;
+	const char *text = np_arena_printf(&gate->report->arena, "%s: %s",
+	                                   np_gate_label(gate, capture), inside);
 	return text ? text : path;
 }
 
@@ -186,10 +202,56 @@ static enum np_verdict run_checks(struct np_gate *gate, enum np_gate_profile pro
 	return failed ? NP_VERDICT_FAIL : unknown ? NP_VERDICT_UNKNOWN : NP_VERDICT_PASS;
 }
 
+/* Fine for npuprof, but the field's text tools will find nothing (A41). */
+static void tell_db_only(const struct np_gate *gate)
+{
+	struct np_finding *finding = NULL;
+	for (size_t i = 0; i < gate->all->captures.n; i++) {
+		const struct np_capture *capture = gate->all->captures.v[i];
+		if (!(capture->formats & NP_HAS_DB) || (capture->formats & NP_HAS_TEXT))
+			continue;
+		if (!finding) {
+			finding = np_report_finding(
+				gate->report, "DB_ONLY", NP_INFO,
+				"exported as databases only: judged by their tables");
+			np_finding_detail(
+				finding,
+				"Tools that read kernel_details.csv and trace_view.json find "
+				"nothing here; an export as text makes those files.");
+			if (capture->framework == NP_FW_TORCH)
+				np_finding_command(
+					finding,
+					"python3 -c 'import sys; from torch_npu.profiler.profiler "
+					"import "
+					"analyse; analyse(sys.argv[1], export_type=[\"text\"])' %s",
+					np_shell_quote(gate->report, capture->path));
+		}
+		np_finding_evidence(finding, capture->path, NULL, NULL, "%s", "");
+	}
+}
+
+/* Was it collected without what this profile needs, on purpose? */
+static bool made_for_something_else(const struct np_gate *gate)
+{
+	for (size_t i = 0; i < gate->all->captures.n; i++) {
+		const struct np_capture *capture = gate->all->captures.v[i];
+		if (!np_gate_counts(capture))
+			continue;
+		bool no_pmu = strcmp(capture->config.aic_metrics, "AiCoreNone") == 0 ||
+		              strcmp(capture->config.level, "Level0") == 0;
+		bool no_text = np_capture_has_data(capture) && !(capture->formats & NP_HAS_TEXT);
+		if (no_pmu || no_text)
+			return true;
+	}
+	return false;
+}
+
 /* A capture made for something else is told so; it is never judged by a weaker
  * profile without being asked. */
 static void suggest_profile(struct np_gate *gate, struct np_report *report)
 {
+	if (!made_for_something_else(gate))
+		return;
 	for (unsigned p = 0; p < NP_GATE_N_PROFILES; p++) {
 		if (p == (unsigned)gate->options->profile)
 			continue;
@@ -232,6 +294,8 @@ enum np_status np_gate_run(const struct np_captures *all, const struct np_gate_o
 		enum np_verdict verdict = run_checks(&gate, options->profile, table);
 		if (verdict == NP_VERDICT_FAIL)
 			suggest_profile(&gate, report);
+		if (options->profile != NP_GATE_CLUSTER)
+			tell_db_only(&gate);
 		np_lint_problems(all, report);
 		np_lint_diags(gate.summaries, all->captures.n, report);
 		conclude(report, verdict);

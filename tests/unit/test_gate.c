@@ -62,6 +62,12 @@ static size_t count(const char *code)
 	return n;
 }
 
+/* Findings, but for the remark that a capture is a database. */
+static size_t findings(void)
+{
+	return report->findings.n - count("DB_ONLY");
+}
+
 /* "PASS", "FAIL", "UNKNOWN" of one check, "" when the profile does not have it. */
 static np_str verdict_of(const char *check_id, size_t column)
 {
@@ -147,7 +153,7 @@ static void sets_without_faults_pass(void **state)
 		               np_gate_profile_name(cases[i].profile));
 		assert_exit(what, check(set, cases[i].profile, SYNTH_START), cases[i].expected);
 		if (cases[i].expected == 0)
-			assert_int_equal(report->findings.n, 0);
+			assert_int_equal(findings(), 0);
 	}
 }
 
@@ -163,7 +169,7 @@ static void an_msprof_set_is_open_only_about_its_configuration(void **state)
 	} else {
 		assert_exit("msprof", got, 0);
 	}
-	assert_int_equal(report->findings.n, 0);
+	assert_int_equal(findings(), 0);
 }
 
 /* ── planted faults ── */
@@ -322,7 +328,7 @@ static void a_capture_made_for_something_else_is_told_so(void **state)
 	assert_non_null(strstr(finding->command, "check --profile cluster "));
 	/* when it passes, or when nothing fits, nothing is proposed */
 	assert_exit("cluster", check(set, NP_GATE_CLUSTER, SYNTH_START), 0);
-	assert_int_equal(report->findings.n, 0);
+	assert_int_equal(findings(), 0);
 	make(NP_SYNTH_TEXT, 2, 1, "empty-dir");
 	assert_exit("empty", check(set, NP_GATE_KERNEL, SYNTH_START), 1);
 	assert_null(find("OTHER_PROFILE_FITS"));
@@ -372,7 +378,7 @@ static void numbers_that_are_no_seconds_never_pass_a_file(void **state)
 	assert_exit("negative tolerance", check_at(SYNTH_START, -1), 3);
 	assert_exit("future start", check_at(SYNTH_START + 1e6, 0), 1);
 	assert_exit("tolerant", check_at(SYNTH_START + 1e6, 1e6 + 60), 0);
-	assert_int_equal(report->findings.n, 0);
+	assert_int_equal(findings(), 0);
 }
 
 static void one_nanosecond_is_older(void **state)
@@ -510,9 +516,10 @@ static void real_captures_get_the_verdicts_that_are_right(void **state)
 		{"data/qwen3_4rank", NP_GATE_KERNEL, true, 1, "KERNELS_MISSING"},
 		{"data/qwen3_4rank", NP_GATE_KERNEL, true, 1, "DELIVERABLE_MISSING"},
 		{"data/qwen3_4rank", NP_GATE_CLUSTER, true, 0, NULL},
-		/* its ranks are not synchronised: rank 5, which never waits, is done early */
-		{"data/synth8", NP_GATE_KERNEL, true, 0, "SPAN_MISMATCH"},
-		{"data/synth8", NP_GATE_CLUSTER, true, 0, "SPAN_MISMATCH"},
+		/* rank 5 never waits and spans 0.61 of the others: a slow rank, no mismatch */
+		{"data/synth8", NP_GATE_KERNEL, true, 0, NULL},
+		{"data/synth8", NP_GATE_CLUSTER, true, 0, NULL},
+		{"data/synth8", NP_GATE_KERNEL, true, 0, "DB_ONLY"},
 		{"raw/oddclock400", NP_GATE_KERNEL, true, 1, "RAW_ONLY"},
 		{"raw/idwrap500", NP_GATE_KERNEL, true, 1, "RAW_ONLY"},
 		{"raw/slices300", NP_GATE_KERNEL, true, 1, "RAW_ONLY"},
@@ -531,7 +538,7 @@ static void real_captures_get_the_verdicts_that_are_right(void **state)
 		if (cases[i].code && !find(cases[i].code))
 			explain(cases[i].code, got, cases[i].expected);
 		if (!cases[i].code)
-			assert_int_equal(report->findings.n, 0);
+			assert_int_equal(findings(), 0);
 		if (got == 3)
 			assert_int_equal(count_verdicts("UNKNOWN"), 2);
 		if (strncmp(cases[i].path, "raw/", 4) == 0) {

@@ -354,9 +354,10 @@ static void any_bytes_may_be_a_name(void **state)
 static void slices_and_generations_are_appended_by_name(void **state)
 {
 	(void)state;
-	const char *second =
-		temp_text(".csv", "Duration(us),Start Time(us),Name,Step Id,aiv_vec_ratio\n"
-	                          "2,1700000000000010,b,2,0.75\n");
+	char second[4096];
+	(void)snprintf(second, sizeof second, "%s",
+	               temp_text(".csv", "Duration(us),Start Time(us),Name,Step Id,aiv_vec_ratio\n"
+	                                 "2,1700000000000010,b,2,0.75\n"));
 	read_ok(H "1,a,AI_CORE,1700000000000000,1,0,0.5\n");
 	struct np_read read = {profile, WHAT, 1};
 	assert_int_equal(np_read_kernels_csv(&read, second, NULL), NP_OK);
@@ -389,7 +390,8 @@ static void compressed_tables_are_read_the_same(void **state)
 	(void)state;
 	static const char text[] = H "1,a,AI_CORE,1700000000000000,1,0,0.5\n"
 				     "1,a,AI_CORE,1700000000000002,1,0,0.5\n";
-	const char *path = temp_path(".csv.gz");
+	char path[4096];
+	(void)snprintf(path, sizeof path, "%s", temp_path(".csv.gz"));
 	gzFile out = gzopen(path, "wb");
 	assert_non_null(out);
 	assert_int_equal(gzwrite(out, text, sizeof text - 1), sizeof text - 1);
