@@ -34,14 +34,23 @@ static void tell_missing(struct np_gate *gate, const struct np_capture *capture,
 /* ── trace view ── */
 
 /* Which of the ways to be no JSON it is. */
+static const struct {
+	const char *code;
+} trace_faults[] = {
+	{.code = "TRACE_TRUNCATED"},
+	{.code = "TRACE_INVALID"},
+	{.code = "BAD_UTF8"},
+	{.code = "TRACE_REPAIRED"},
+};
+
 static const char *trace_code(const struct np_trace_facts *trace)
 {
 	if (trace->status == NP_E_TRUNCATED || trace->status == NP_E_EMPTY ||
 	    trace->repairs.unclosed.count)
-		return "TRACE_TRUNCATED";
+		return trace_faults[0].code;
 	if (trace->status != NP_OK)
-		return "TRACE_INVALID";
-	return trace->repairs.bad_utf8.count ? "BAD_UTF8" : "TRACE_REPAIRED";
+		return trace_faults[1].code;
+	return trace_faults[trace->repairs.bad_utf8.count ? 2 : 3].code;
 }
 
 static void tell_trace(struct np_gate *gate, const struct np_trace_facts *trace, const char *what)
