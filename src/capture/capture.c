@@ -144,6 +144,11 @@ static enum np_status load_all(const struct np_capture *self, unsigned what, uns
 				wanted &= ~(1u << bit);
 		if (!wanted || np_capture_count(self, readers[r].role) == 0)
 			continue;
+		/* a database has the steps of its kernels in another table, text in the same */
+		bool database = readers[r].role == NP_ROLE_PROFILER_DB ||
+		                readers[r].role == NP_ROLE_MSPROF_DB;
+		if (database && (wanted & NP_KERNELS))
+			wanted |= NP_STEPS;
 		struct np_read read = {profile, wanted, threads};
 		unsigned before = profile->loaded;
 		NP_TRY(load_role(self, r, &read, err));

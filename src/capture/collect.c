@@ -23,10 +23,13 @@
 static void add_file(struct np_captures *all, struct np_capture *capture, const char *path,
                      const struct np_name *name)
 {
-	struct np_file_stat st;
+	struct np_file_stat st = {.kind = NP_FILE_NONE};
 	struct np_err err = {0};
-	if (np_file_stat(path, true, &st, &err) != NP_OK || st.kind != NP_FILE_REG)
+	if (np_file_stat(path, true, &st, &err) != NP_OK || st.kind != NP_FILE_REG) {
+		if (name->role != NP_ROLE_NONE && st.kind != NP_FILE_DIR)
+			np_leave_out(all, path, "a link that leads nowhere, or no regular file");
 		return;
+	}
 	all->files++;
 	all->bytes += st.size_bytes;
 	if (name->role == NP_ROLE_NONE)
@@ -40,8 +43,7 @@ static void add_file(struct np_captures *all, struct np_capture *capture, const 
 	file.timestamp = np_arena_cstr(&all->arena, name->timestamp);
 	if (!file.readable)
 		np_problem_add(all, capture, "UNREADABLE", path, "no permission to read it");
-	if (file.timestamp)
-		(void)np_vec_push(&capture->files, file);
+	all->out_of_memory |= !file.timestamp || !np_vec_push(&capture->files, file);
 }
 
 /* All direct files of a directory; sub-directories are the caller's. */
@@ -50,6 +52,7 @@ static bool add_dir(struct np_captures *all, struct np_capture *capture, const c
 {
 	struct np_err err;
 	if (np_dir_list(&all->arena, path, listing, &err) != NP_OK) {
+		all->out_of_memory |= err.code == NP_E_NOMEM;
 		if (err.code != NP_E_NOTFOUND)
 			np_problem_add(all, capture, "UNREADABLE", path, "%s", err.msg);
 		return false;
@@ -60,6 +63,7 @@ static bool add_dir(struct np_captures *all, struct np_capture *capture, const c
 			continue;
 		const char *file = np_path_join(&all->arena, path, entry->name);
 		struct np_name name = np_name_parse(np_str_of(entry->name));
+		all->out_of_memory |= !file;
 		if (file)
 			add_file(all, capture, file, &name);
 		if (strcmp(entry->name, "analyse.done") == 0)
@@ -73,11 +77,15 @@ static uint64_t raw_bytes(struct np_captures *all, const char *path)
 {
 	struct np_dir dir;
 	uint64_t bytes = 0;
-	if (np_dir_list(&all->arena, path, &dir, NULL) != NP_OK)
+	struct np_err err;
+	if (np_dir_list(&all->arena, path, &dir, &err) != NP_OK) {
+		all->out_of_memory |= err.code == NP_E_NOMEM;
 		return 0;
+	}
 	for (size_t i = 0; i < dir.n; i++) {
 		const char *file = np_path_join(&all->arena, path, dir.v[i].name);
 		struct np_file_stat st;
+		all->out_of_memory |= !file;
 		if (!file || dir.v[i].kind != NP_FILE_REG ||
 		    np_file_stat(file, true, &st, NULL) != NP_OK)
 			continue;
@@ -102,6 +110,7 @@ static void collect_prof_part(struct np_captures *all, struct np_capture *captur
 		return;
 	(void)add_dir(all, capture, path, &listing);
 	const char *data = np_path_join(&all->arena, path, "data");
+	all->out_of_memory |= !data;
 	uint64_t bytes = data ? raw_bytes(all, data) : 0;
 	capture->raw_bytes += bytes;
 	if (bytes)
@@ -115,13 +124,14 @@ static void collect_prof_part(struct np_captures *all, struct np_capture *captur
 static void collect_prof(struct np_captures *all, struct np_capture *capture, const char *path)
 {
 	struct np_dir listing;
-	(void)np_vec_push(&capture->prof_dirs, path);
+	all->out_of_memory |= !np_vec_push(&capture->prof_dirs, path);
 	if (!add_dir(all, capture, path, &listing))
 		return;
 	for (size_t i = 0; i < listing.n; i++) {
 		if (listing.v[i].kind != NP_FILE_DIR)
 			continue;
 		const char *child = np_path_join(&all->arena, path, listing.v[i].name);
+		all->out_of_memory |= !child;
 		if (child)
 			collect_prof_part(all, capture, child, listing.v[i].name);
 	}
@@ -144,6 +154,8 @@ static void collect_part(struct np_captures *all, struct np_capture *capture, co
 		(void)add_dir(all, capture, path, &listing);
 	} else if (strncmp(name, "PROF_", 5) == 0) {
 		collect_prof(all, capture, path);
+	} else {
+		np_leave_out(all, path, "no part of a capture, inside of one");
 	}
 }
 
@@ -164,21 +176,48 @@ static void drop_file(struct np_captures *all, struct np_capture *capture, size_
 	capture->files.n--;
 }
 
-/* torch_npu's own export makes msprof's deliverables below PROF_… redundant. */
+/* What torch_npu makes of an msprof deliverable (R40); NONE: nothing takes its place. */
+static enum np_role torch_name_of(enum np_role role)
+{
+	switch (role) {
+	case NP_ROLE_OP_SUMMARY:
+	case NP_ROLE_TASK_TIME:
+		return NP_ROLE_KERNELS;
+	case NP_ROLE_MSPROF_DB:
+		return NP_ROLE_PROFILER_DB;
+	case NP_ROLE_STEP_TRACE_MSPROF:
+		return NP_ROLE_STEP_TRACE;
+	case NP_ROLE_INFO_JSON:
+	case NP_ROLE_SAMPLE_JSON:
+		return NP_ROLE_NONE;
+	default:
+		return role;
+	}
+}
+
+static bool exported(const struct np_capture *capture, enum np_role role)
+{
+	for (size_t i = 0; i < capture->files.n; i++)
+		if (capture->files.v[i].role == role &&
+		    below(capture->files.v[i].path, capture->output))
+			return true;
+	return false;
+}
+
+/* torch_npu's own export makes msprof's file of the same data below PROF_… redundant:
+ * file by file, since an export that failed half-way leaves the rest to msprof's. */
 static void prefer_torch_output(struct np_captures *all, struct np_capture *capture)
 {
-	bool own = false;
-	for (size_t i = 0; i < capture->files.n; i++)
-		own |= below(capture->files.v[i].path, capture->output) &&
-		       (capture->files.v[i].role == NP_ROLE_KERNELS ||
-		        capture->files.v[i].role == NP_ROLE_PROFILER_DB ||
-		        capture->files.v[i].role == NP_ROLE_TRACE);
-	for (size_t i = capture->files.n; own && i-- > 0;) {
+	if (!capture->output || !np_str_is(np_path_base(capture->output), NP_OUTPUT_DIR))
+		return;
+	bool database = exported(capture, NP_ROLE_PROFILER_DB);
+	for (size_t i = capture->files.n; i-- > 0;) {
 		const struct np_file *file = &capture->files.v[i];
+		enum np_role own = torch_name_of(file->role);
 		bool msprof = false;
 		for (size_t k = 0; k < capture->prof_dirs.n; k++)
 			msprof |= below(file->path, capture->prof_dirs.v[k]);
-		if (msprof && file->role != NP_ROLE_INFO_JSON && file->role != NP_ROLE_SAMPLE_JSON)
+		if (msprof && own != NP_ROLE_NONE && (database || exported(capture, own)))
 			drop_file(all, capture, i, "torch_npu exported the same data");
 	}
 }
@@ -198,6 +237,37 @@ static void keep_newest_stamp(struct np_captures *all, struct np_capture *captur
 			np_problem_add(all, capture, "SEVERAL_EXPORTS", file->path,
 			               "left out, an export of %s is newer", newest);
 			drop_file(all, capture, i, "an older export of the same data");
+		}
+	}
+}
+
+/* Tables that one export writes once: a second one beside it is somebody's copy, and
+ * reading both would count every kernel twice. The shortest name is the exporter's. */
+static bool is_single(enum np_role role)
+{
+	return role == NP_ROLE_KERNELS || role == NP_ROLE_OP_SUMMARY || role == NP_ROLE_TRACE ||
+	       role == NP_ROLE_PROFILER_DB || role == NP_ROLE_MSPROF_DB ||
+	       role == NP_ROLE_STEP_TRACE || role == NP_ROLE_COMM_JSON ||
+	       role == NP_ROLE_COMM_MATRIX;
+}
+
+static void keep_one_of_each(struct np_captures *all, struct np_capture *capture)
+{
+	for (size_t i = capture->files.n; i-- > 0;) {
+		const struct np_file *file = &capture->files.v[i];
+		if (!is_single(file->role))
+			continue;
+		for (size_t k = 0; k < capture->files.n; k++) {
+			const struct np_file *other = &capture->files.v[k];
+			size_t len = strlen(file->path), other_len = strlen(other->path);
+			if (k == i || other->role != file->role || other->slice != file->slice ||
+			    len < other_len ||
+			    (len == other_len && strcmp(file->path, other->path) < 0))
+				continue;
+			np_problem_add(all, capture, "SEVERAL_FILES", file->path,
+			               "left out, %s is of the same kind", other->path);
+			drop_file(all, capture, i, "another file of the same kind is beside it");
+			break;
 		}
 	}
 }
@@ -256,6 +326,7 @@ static void finish(struct np_captures *all, struct np_capture *capture)
 		qsort(capture->files.v, capture->files.n, sizeof *capture->files.v, by_role);
 	prefer_torch_output(all, capture);
 	keep_newest_stamp(all, capture);
+	keep_one_of_each(all, capture);
 	set_formats(capture);
 	if (capture->prof_dirs.n > 1)
 		np_problem_add(all, capture, "SEVERAL_PROF", capture->path,
@@ -278,6 +349,7 @@ void np_collect_files(struct np_captures *all, struct np_capture *capture)
 				continue;
 			const char *child =
 				np_path_join(&all->arena, capture->path, listing.v[i].name);
+			all->out_of_memory |= !child;
 			if (child)
 				collect_part(all, capture, child, listing.v[i].name);
 		}

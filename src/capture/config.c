@@ -29,6 +29,7 @@ static const struct {
 static const char *keep(struct np_captures *all, np_str text)
 {
 	const char *copy = np_arena_cstr(&all->arena, text);
+	all->out_of_memory |= !copy;
 	return copy ? copy : "";
 }
 
@@ -65,6 +66,7 @@ static const char *joined(struct np_captures *all, const struct np_jval *value)
 		np_str shown = behind.len ? behind : before;
 		text = np_arena_printf(&all->arena, "%s%s%.*s", text, *text ? "," : "",
 		                       NP_FMT(shown));
+		all->out_of_memory |= !text;
 		if (!text)
 			return "";
 	}
@@ -90,6 +92,7 @@ static const struct np_jval *parse(struct np_captures *all, struct np_capture *c
 	struct np_err err = {0};
 	if (np_json_parse_file(&all->arena, path, NP_JSON_COMMENTS, &root, &repairs, &err) !=
 	    NP_OK) {
+		all->out_of_memory |= err.code == NP_E_NOMEM;
 		np_problem_add(all, capture, "CONFIG_UNREADABLE", path, "%s (%s)", err.msg,
 		               err.where);
 		return NULL;
@@ -153,6 +156,7 @@ static void read_group(struct np_captures *all, struct np_group *group, const st
 	const struct np_jval *ranks = np_jget(value, "global_ranks");
 	size_t n = ranks && ranks->type == NP_J_ARRAY ? ranks->n : 0;
 	int64_t *list = np_arena_alloc(&all->arena, n * sizeof *list);
+	all->out_of_memory |= !list;
 	if (!list)
 		return;
 	for (size_t i = 0; i < n; i++)
@@ -167,6 +171,7 @@ static void read_groups(struct np_captures *all, struct np_capture *capture,
 	if (!info || info->type != NP_J_OBJECT || capture->n_groups)
 		return;
 	capture->groups = np_arena_zalloc(&all->arena, info->n * sizeof *capture->groups);
+	all->out_of_memory |= !capture->groups;
 	if (!capture->groups)
 		return;
 	capture->n_groups = info->n;
@@ -197,6 +202,7 @@ static void read_distributed(struct np_captures *all, struct np_capture *capture
 			text = np_arena_printf(&all->arena, "%s%s%s=%lld", text, *text ? " " : "",
 			                       sizes[i].shown, (long long)size);
 	}
+	all->out_of_memory |= !text;
 	capture->distributed = text ? text : "";
 	int64_t world = number(np_jget(args, "world_size"), NP_NO_I64);
 	if (world > 0)
@@ -296,6 +302,11 @@ static void read_db_identity(struct np_captures *all, struct np_capture *capture
 	int64_t rank = 0, device = 0;
 	if (first_row(db, "RANK_DEVICE_MAP", map_columns, row, &scan)) {
 		if (np_db_i64(&row[0], &rank) && rank >= 0) {
+			if (capture->rank_source == NP_RANK_INFO_CONTENT && capture->rank != rank)
+				np_problem_add(all, capture, "RANK_CONTRADICTION", capture->path,
+				               "RANK_DEVICE_MAP says rank %lld, rank_id says %lld; "
+				               "the first is used",
+				               (long long)rank, (long long)capture->rank);
 			capture->rank = rank;
 			capture->rank_source = NP_RANK_DEVICE_MAP;
 		}
@@ -321,6 +332,7 @@ static void read_db(struct np_captures *all, struct np_capture *capture, const c
 	struct np_db *db = NULL;
 	struct np_err err = {0};
 	if (np_db_open(path, &db, &err) != NP_OK) {
+		all->out_of_memory |= err.code == NP_E_NOMEM;
 		np_problem_add(all, capture, "DB_UNREADABLE", path, "%s", err.msg);
 		return;
 	}

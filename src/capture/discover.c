@@ -38,20 +38,19 @@ void np_problem_add(struct np_captures *all, struct np_capture *capture, const c
 	struct np_problem problem = {.code = code};
 	problem.text = np_arena_cstr(&all->arena, np_str_of(text));
 	problem.file = file ? np_arena_cstr(&all->arena, np_str_of(file)) : "";
-	if (!problem.text || !problem.file)
-		return;
-	if (capture)
-		(void)np_vec_push(&capture->problems, problem);
-	else
-		(void)np_vec_push(&all->problems, problem);
+	bool ok = problem.text && problem.file;
+	if (ok && capture)
+		ok = np_vec_push(&capture->problems, problem);
+	else if (ok)
+		ok = np_vec_push(&all->problems, problem);
+	all->out_of_memory |= !ok;
 }
 
 void np_leave_out(struct np_captures *all, const char *path, const char *reason)
 {
 	struct np_left_out row = {np_arena_cstr(&all->arena, np_str_of(path)),
 	                          np_arena_cstr(&all->arena, np_str_of(reason))};
-	if (row.path && row.reason)
-		(void)np_vec_push(&all->left_out, row);
+	all->out_of_memory |= !row.path || !row.reason || !np_vec_push(&all->left_out, row);
 }
 
 static bool is_ancestor(const struct walk *walk, struct dir_id id)
@@ -76,6 +75,8 @@ static bool may_enter(struct walk *walk, const char *path, struct dir_id *id)
 	if (np_file_stat(path, true, &st, &err) != NP_OK || st.kind != NP_FILE_DIR) {
 		if (err.code != NP_OK)
 			np_problem_add(walk->all, NULL, "UNREADABLE", path, "%s", err.msg);
+		else if (st.kind == NP_FILE_NONE)
+			np_leave_out(walk->all, path, "a link that leads nowhere");
 		return false;
 	}
 	*id = (struct dir_id){st.dev, st.ino};
@@ -93,6 +94,18 @@ static bool may_enter(struct walk *walk, const char *path, struct dir_id *id)
 	return !walk->oom;
 }
 
+/* Names tell what a directory is and whose; "." and ".." have to be asked for theirs. */
+static np_str name_of(struct np_captures *all, const char *path)
+{
+	np_str base = np_path_base(path);
+	if (!np_str_is(base, ".") && !np_str_is(base, ".."))
+		return base;
+	char *real = realpath(path, NULL);
+	const char *copy = real ? np_arena_cstr(&all->arena, np_str_of(real)) : NULL;
+	free(real);
+	return copy ? np_path_base(copy) : base;
+}
+
 static struct np_capture *new_capture(struct walk *walk, enum np_framework framework,
                                       const char *path, const char *group_dir)
 {
@@ -103,7 +116,7 @@ static struct np_capture *new_capture(struct walk *walk, enum np_framework frame
 	}
 	capture->framework = framework;
 	capture->path = path;
-	capture->name = np_arena_cstr(&walk->all->arena, np_path_base(path));
+	capture->name = np_arena_cstr(&walk->all->arena, name_of(walk->all, path));
 	capture->group_dir = group_dir;
 	capture->rank = capture->device = capture->pid = capture->world_size = NP_NO_I64;
 	capture->host = capture->host_uid = capture->npu_name = capture->batch =
@@ -161,6 +174,16 @@ static enum dir_kind kind_of_dir(np_str name, const struct np_dir *dir)
 
 static void visit(struct walk *walk, const char *path, const char *group_dir, int depth);
 
+/* The group of what lies in the directory `path`, itself of the group `group_dir`. */
+static const char *group_below(struct walk *walk, const char *path, const char *group_dir,
+                               int depth)
+{
+	if (depth == 0)
+		return "";
+	return np_arena_printf(&walk->all->arena, "%s%s%.*s", group_dir, *group_dir ? "/" : "",
+	                       NP_FMT(np_path_base(path)));
+}
+
 static void visit_children(struct walk *walk, const char *path, const char *group_dir, int depth,
                            const struct np_dir *dir)
 {
@@ -173,12 +196,7 @@ static void visit_children(struct walk *walk, const char *path, const char *grou
 		if (entry->kind != NP_FILE_DIR && entry->kind != NP_FILE_LINK)
 			continue;
 		const char *child = np_path_join(&walk->all->arena, path, entry->name);
-		const char *below = depth == 0 ? "" : group_dir;
-		if (depth > 0) {
-			np_str own = np_path_base(path);
-			below = np_arena_printf(&walk->all->arena, "%s%s%.*s", group_dir,
-			                        *group_dir ? "/" : "", NP_FMT(own));
-		}
+		const char *below = group_below(walk, path, group_dir, depth);
 		walk->oom |= !child || !below;
 		if (!walk->oom)
 			visit(walk, child, below, depth + 1);
@@ -189,15 +207,61 @@ static void visit_children(struct walk *walk, const char *path, const char *grou
 static void visit_output_dir(struct walk *walk, const char *path, const char *group_dir)
 {
 	size_t len = (size_t)(np_path_base(path).ptr - path);
-	const char *parent = len ? np_arena_cstr(&walk->all->arena, (np_str){path, len}) : ".";
+	np_str base = np_path_base(path);
+	bool dots = np_str_is(base, ".") || np_str_is(base, "..");
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	const char *parent = dots  ? np_path_join(&walk->all->arena, path, "..")
+	                     : len ? np_arena_cstr(&walk->all->arena, (np_str){path, len})
+	                           : ".";
 	walk->oom |= !parent;
 	if (walk->oom)
 		return;
-	bool msprof = np_str_is(np_path_base(path), NP_MSPROF_OUTPUT_DIR);
-	struct np_capture *capture =
-		new_capture(walk, msprof ? NP_FW_MSPROF : NP_FW_TORCH, parent, group_dir);
+	bool msprof = np_str_is(name_of(walk->all, path), NP_MSPROF_OUTPUT_DIR);
+	bool mindspore = np_str_ends(name_of(walk->all, parent), NP_STR("ascend_ms"));
+	struct np_capture *capture = new_capture(walk,
+	                                         msprof      ? NP_FW_MSPROF
+	                                         : mindspore ? NP_FW_MINDSPORE
+	                                                     : NP_FW_TORCH,
+	                                         parent, group_dir);
 	if (capture)
 		np_collect_files(walk->all, capture);
+}
+
+static void visit_file(struct walk *walk, const char *path, const char *group_dir)
+{
+	struct np_capture *capture = new_capture(walk, NP_FW_UNKNOWN, path, group_dir);
+	if (capture)
+		np_collect_single_file(walk->all, capture);
+}
+
+/* Databases or kernel tables of several ranks in one directory: each is a capture of
+ * its own. false when there are not several. */
+static bool visit_loose_ranks(struct walk *walk, const char *path, const char *group_dir, int depth,
+                              const struct np_dir *dir)
+{
+	const char *group = group_below(walk, path, group_dir, depth);
+	walk->oom |= !group;
+	size_t count[NP_N_ROLES] = {0};
+	for (size_t i = 0; i < dir->n; i++)
+		count[np_name_parse(np_str_of(dir->v[i].name)).role] +=
+			dir->v[i].kind == NP_FILE_REG;
+	enum np_role several = count[NP_ROLE_PROFILER_DB] > 1 ? NP_ROLE_PROFILER_DB
+	                       : count[NP_ROLE_KERNELS] > 1   ? NP_ROLE_KERNELS
+	                                                      : NP_ROLE_NONE;
+	for (size_t i = 0; several && i < dir->n && !walk->oom; i++) {
+		enum np_role role = np_name_parse(np_str_of(dir->v[i].name)).role;
+		const char *file = np_path_join(&walk->all->arena, path, dir->v[i].name);
+		walk->oom |= !file;
+		if (!file || dir->v[i].kind != NP_FILE_REG)
+			continue;
+		if (role == several)
+			visit_file(walk, file, group);
+		else if (is_deliverable(role))
+			np_leave_out(walk->all, file,
+			             "not known to which of several captures it belongs");
+	}
+	return several != NP_ROLE_NONE;
 }
 
 static void visit(struct walk *walk, const char *path, const char *group_dir, int depth)
@@ -209,11 +273,12 @@ static void visit(struct walk *walk, const char *path, const char *group_dir, in
 	struct np_dir dir;
 	struct np_err err;
 	if (np_dir_list(&walk->all->arena, path, &dir, &err) != NP_OK) {
+		walk->oom |= err.code == NP_E_NOMEM;
 		np_problem_add(walk->all, NULL, "UNREADABLE", path, "%s", err.msg);
 		np_leave_out(walk->all, path, err.msg);
 		return;
 	}
-	enum dir_kind kind = kind_of_dir(np_path_base(path), &dir);
+	enum dir_kind kind = kind_of_dir(name_of(walk->all, path), &dir);
 	static const enum np_framework framework[] = {
 		[DIR_TORCH] = NP_FW_TORCH,   [DIR_MINDSPORE] = NP_FW_MINDSPORE,
 		[DIR_PROF] = NP_FW_MSPROF,   [DIR_CLUSTER] = NP_FW_CLUSTER,
@@ -222,7 +287,8 @@ static void visit(struct walk *walk, const char *path, const char *group_dir, in
 	walk->oom |= !np_vec_push(&walk->ancestors, id);
 	if (kind == DIR_OUTPUT) {
 		visit_output_dir(walk, path, group_dir);
-	} else if (kind != DIR_PLAIN) {
+	} else if (kind != DIR_PLAIN &&
+	           !(kind == DIR_LOOSE && visit_loose_ranks(walk, path, group_dir, depth, &dir))) {
 		struct np_capture *capture = new_capture(walk, framework[kind], path, group_dir);
 		if (capture)
 			np_collect_files(walk->all, capture);
@@ -231,13 +297,6 @@ static void visit(struct walk *walk, const char *path, const char *group_dir, in
 		visit_children(walk, path, group_dir, depth, &dir);
 	if (walk->ancestors.n)
 		walk->ancestors.n--;
-}
-
-static void visit_file(struct walk *walk, const char *path)
-{
-	struct np_capture *capture = new_capture(walk, NP_FW_UNKNOWN, path, "");
-	if (capture)
-		np_collect_single_file(walk->all, capture);
 }
 
 /* ── archives ── */
@@ -327,7 +386,7 @@ static enum np_status run(struct walk *walk, struct np_err *err)
 			                  "permission denied");
 		visit(walk, all->root, "", 0);
 	} else if (st.kind == NP_FILE_REG) {
-		visit_file(walk, all->root);
+		visit_file(walk, all->root, "");
 	} else {
 		return np_err_set(err, NP_E_FORMAT, all->input,
 		                  "neither a directory nor a regular file");
@@ -338,7 +397,7 @@ static enum np_status run(struct walk *walk, struct np_err *err)
 		np_config_read(all, capture);
 		np_rank_find(all, capture);
 	}
-	if (walk->oom)
+	if (walk->oom || all->out_of_memory)
 		return np_err_nomem(err);
 	if (all->captures.n)
 		qsort(all->captures.v, all->captures.n, sizeof *all->captures.v, by_place);

@@ -103,12 +103,23 @@ static enum np_pmu_group group_of(const struct np_csv *csv, size_t n_metrics)
 	return n_metrics ? NP_PMU_OTHER : NP_PMU_NONE;
 }
 
+/* Is it one of "a|b|c"? */
+static bool is_among(np_str name, const char *names)
+{
+	np_str rest = np_str_of(names);
+	while (rest.len)
+		if (np_str_eq(np_str_cut(rest, '|', &rest), name))
+			return true;
+	return false;
+}
+
 bool np_kernel_header_is_metric(const struct np_kernel_header *header, size_t i, np_str name)
 {
 	if (name.len == 0)
 		return false;
+	/* by name as well: the second "Duration(us)" of a header is no metric either */
 	for (size_t k = 0; k < NP_N_KCOLS; k++)
-		if (header->column[k] == (int)i)
+		if (header->column[k] == (int)i || is_among(name, alternatives[k]))
 			return false;
 	return true;
 }

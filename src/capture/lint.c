@@ -67,11 +67,17 @@ static void lint_duplicates(const struct set *set)
 	}
 }
 
-static void lint_unknown(const struct set *set)
+static size_t count_unknown(const struct set *set)
 {
 	size_t unknown = 0;
 	for (size_t i = 0; i < set->n; i++)
 		unknown += at(set, i)->rank == NP_NO_I64;
+	return unknown;
+}
+
+static void lint_unknown(const struct set *set)
+{
+	size_t unknown = count_unknown(set);
 	bool single = set->n == 1;
 	/* several runs of one process each need no word about it */
 	if (unknown == 0 || (single && set->all->captures.n > 1))
@@ -117,6 +123,21 @@ static int64_t recorded_world(const struct set *set)
 	return world;
 }
 
+/* "0, 3 …": ranks below `world` that are not in the sorted list, 16 at most. */
+static void list_missing(struct np_buf *out, const int64_t *ranks, size_t n, int64_t world)
+{
+	size_t shown = 0, k = 0;
+	for (int64_t rank = 0; rank < world && shown < 16; rank++) {
+		while (k < n && ranks[k] < rank)
+			k++;
+		if (k < n && ranks[k] == rank)
+			continue;
+		np_buf_printf(out, "%s%lld", shown++ ? ", " : "", (long long)rank);
+	}
+	if ((int64_t)n + (int64_t)shown < world)
+		np_buf_add_cstr(out, " …");
+}
+
 static void lint_missing(const struct set *set)
 {
 	int64_t *ranks = np_realloc(NULL, set->n, sizeof *ranks);
@@ -129,29 +150,27 @@ static void lint_missing(const struct set *set)
 	enum { MAX_WORLD = 1 << 20 };
 	/* one capture says nothing about how many there should be, unless it recorded it */
 	if (n > 0 && world <= MAX_WORLD && (int64_t)n < world && (known || n > 1)) {
+		int64_t gone = world - (int64_t)n;
+		/* captures that do not say whose they are may be the missing ones */
+		size_t unknown = count_unknown(set);
+		bool sure = known && (int64_t)unknown < gone;
 		struct np_buf missing = {0};
-		size_t shown = 0, k = 0;
-		for (int64_t rank = 0; rank < world && shown < 16; rank++) {
-			while (k < n && ranks[k] < rank)
-				k++;
-			if (k < n && ranks[k] == rank)
-				continue;
-			np_buf_printf(&missing, "%s%lld", shown++ ? ", " : "", (long long)rank);
-		}
-		bool cut = (int64_t)n + (int64_t)shown < world;
+		list_missing(&missing, ranks, n, world);
 		struct np_finding *finding = np_report_finding(
-			set->report, "RANK_MISSING", known ? NP_ERROR : NP_WARNING,
-			"%lld of %lld ranks are missing in %s: %s%s",
-			(long long)(world - (int64_t)n), (long long)world, where(set),
-			missing.ptr ? missing.ptr : "", cut ? " …" : "");
+			set->report, "RANK_MISSING", sure ? NP_ERROR : NP_WARNING,
+			"%lld of %lld ranks are missing in %s: %s", (long long)gone,
+			(long long)world, where(set), missing.ptr ? missing.ptr : "");
 		np_finding_detail(
 			finding,
 			known ? "The world size of %lld is recorded with the capture. Analyses "
 				"over all ranks need every one of them (R86)."
 			      : "Ranks up to %lld were found, so there should be as many. Analyses "
-				"over all ranks "
-				"need every one of them (R86).",
+				"over all ranks need every one of them (R86).",
 			(long long)(known ? world : world - 1));
+		if (unknown)
+			np_finding_evidence(finding, NULL, NULL, NULL,
+			                    "%zu captures without a rank id may be among them",
+			                    unknown);
 		np_finding_advice(
 			finding,
 			"Copy the missing captures into the same directory; ranks on other "
@@ -182,35 +201,47 @@ static double batch_seconds(const char *batch)
 	return (double)timegm(&tm) + (double)(v % 100000) / 1e3;
 }
 
-/* When a capture was taken: by its name, else by the recorded end, else its kernels. */
-static double taken_at(const struct set *set, size_t i)
+/*
+ * When a capture was taken. The three clocks (local time in the name, UTC of the
+ * recorded end, the device's) are never compared with each other.
+ */
+enum clock { CLOCK_NAME, CLOCK_END, CLOCK_KERNELS, N_CLOCKS };
+
+static double taken_at(const struct set *set, size_t i, enum clock clock)
 {
 	const struct np_capture *capture = at(set, i);
-	double seconds = batch_seconds(capture->batch);
-	if (seconds < 0 && capture->config.end_ns != NP_NO_I64)
-		seconds = (double)capture->config.end_ns / 1e9;
-	if (seconds < 0 && set->summaries && set->summaries[set->index[i]].first_ns != NP_NO_I64)
-		seconds = (double)set->summaries[set->index[i]].first_ns / 1e9;
-	return seconds;
+	if (clock == CLOCK_NAME)
+		return batch_seconds(capture->batch);
+	np_ns ns = capture->config.end_ns;
+	if (clock == CLOCK_KERNELS)
+		ns = set->summaries ? set->summaries[set->index[i]].first_ns : NP_NO_I64;
+	return ns == NP_NO_I64 ? -1 : (double)ns / 1e9;
 }
 
 enum { BATCH_SPREAD_SECONDS = 600 };
 
-static void lint_batches(const struct set *set)
+/* Earliest and latest by one clock; the seconds between them, 0 with less than two. */
+static double spread_of(const struct set *set, enum clock clock, size_t *first, size_t *last)
 {
-	size_t first = set->n, last = set->n;
+	*first = *last = set->n;
 	for (size_t i = 0; i < set->n; i++) {
-		double t = taken_at(set, i);
+		double t = taken_at(set, i, clock);
 		if (t < 0)
 			continue;
-		if (first == set->n || t < taken_at(set, first))
-			first = i;
-		if (last == set->n || t > taken_at(set, last))
-			last = i;
+		if (*first == set->n || t < taken_at(set, *first, clock))
+			*first = i;
+		if (*last == set->n || t > taken_at(set, *last, clock))
+			*last = i;
 	}
-	if (first == set->n)
-		return;
-	double spread = taken_at(set, last) - taken_at(set, first);
+	return *first == set->n ? 0 : taken_at(set, *last, clock) - taken_at(set, *first, clock);
+}
+
+static void lint_batches(const struct set *set)
+{
+	size_t first = 0, last = 0;
+	double spread = 0;
+	for (enum clock clock = 0; clock < N_CLOCKS && spread <= BATCH_SPREAD_SECONDS; clock++)
+		spread = spread_of(set, clock, &first, &last);
 	if (spread <= BATCH_SPREAD_SECONDS)
 		return;
 	struct np_finding *finding = np_report_finding(
@@ -249,11 +280,26 @@ static void lint_formats(const struct set *set)
 	np_finding_command(finding, "%s", np_reanalyse_command(set->report, at(set, db_at)));
 }
 
+static void tell_config(struct np_finding *finding, const struct np_capture *capture)
+{
+	const struct np_config *config = &capture->config;
+	char active[32] = "not recorded";
+	if (config->active != NP_NO_I64)
+		(void)snprintf(active, sizeof active, "%lld", (long long)config->active);
+	np_finding_evidence(finding, capture->path, NULL, NULL, "%s, %s, active steps %s",
+	                    *config->level ? config->level : "level not recorded",
+	                    *config->aic_metrics ? config->aic_metrics : "aic_metrics not recorded",
+	                    active);
+}
+
 static void lint_config(const struct set *set)
 {
-	for (size_t i = 1; i < set->n; i++) {
-		const struct np_config *a = &at(set, 0)->config, *b = &at(set, i)->config;
-		if (!a->recorded || !b->recorded)
+	size_t first = 0;
+	while (first < set->n && !at(set, first)->config.recorded)
+		first++;
+	for (size_t i = first + 1; i < set->n; i++) {
+		const struct np_config *a = &at(set, first)->config, *b = &at(set, i)->config;
+		if (!b->recorded)
 			continue;
 		bool level = strcmp(a->level, b->level) != 0;
 		bool metrics = strcmp(a->aic_metrics, b->aic_metrics) != 0;
@@ -267,10 +313,8 @@ static void lint_config(const struct set *set)
 		                          level     ? "profiler level"
 		                          : metrics ? "aic_metrics"
 		                                    : "schedule");
-		np_finding_evidence(finding, at(set, 0)->path, NULL, NULL, "%s, %s", a->level,
-		                    a->aic_metrics);
-		np_finding_evidence(finding, at(set, i)->path, NULL, NULL, "%s, %s", b->level,
-		                    b->aic_metrics);
+		tell_config(finding, at(set, first));
+		tell_config(finding, at(set, i));
 		np_finding_advice(finding, "Compare only ranks with the same configuration.");
 		return;
 	}
@@ -516,19 +560,73 @@ static void lint_set(const struct set *set)
 	}
 }
 
-/*
- * Is any rank in two different parents, or are there unknown ranks in two of
- * them? Then the parents are roles or runs, not hosts of one run.
- */
-static bool parents_share_ranks(const struct np_captures *all)
+/* ── which captures belong together ── */
+
+/* The end of the run of captures with one parent that begins at `from`. */
+static size_t parent_end(const struct np_captures *all, size_t from)
 {
-	for (size_t i = 0; i < all->captures.n; i++)
-		for (size_t k = i + 1; k < all->captures.n; k++) {
-			const struct np_capture *a = all->captures.v[i], *b = all->captures.v[k];
-			if (a->rank == b->rank && strcmp(a->group_dir, b->group_dir) != 0)
+	size_t end = from + 1;
+	while (end < all->captures.n &&
+	       strcmp(all->captures.v[end]->group_dir, all->captures.v[from]->group_dir) == 0)
+		end++;
+	return end;
+}
+
+static size_t count_ranked(const struct np_captures *all, size_t from, size_t end)
+{
+	size_t n = 0;
+	for (size_t i = from; i < end; i++)
+		n += all->captures.v[i]->rank != NP_NO_I64;
+	return n;
+}
+
+/* Ranks that are below both parents; each is sorted by rank. */
+static size_t count_shared(const struct np_captures *all, size_t a, size_t a_end, size_t b,
+                           size_t b_end)
+{
+	size_t shared = 0;
+	while (a < a_end && b < b_end) {
+		int64_t x = all->captures.v[a]->rank, y = all->captures.v[b]->rank;
+		if (x == NP_NO_I64 || y == NP_NO_I64)
+			break; /* unknown ranks come last */
+		shared += x == y;
+		a += x <= y;
+		b += y <= x;
+	}
+	return shared;
+}
+
+/*
+ * Are the parents roles or runs, each with ranks of its own, rather than hosts of one
+ * run? They are when two of them share at least half of the smaller one's ranks, or both
+ * have ranks that are unknown. A single rank that is on two hosts is a mistake to be told.
+ */
+static bool parents_are_roles(const struct np_captures *all)
+{
+	for (size_t a = 0; a < all->captures.n; a = parent_end(all, a))
+		for (size_t b = parent_end(all, a); b < all->captures.n; b = parent_end(all, b)) {
+			size_t a_end = parent_end(all, a), b_end = parent_end(all, b);
+			size_t in_a = count_ranked(all, a, a_end);
+			size_t in_b = count_ranked(all, b, b_end);
+			size_t shared = count_shared(all, a, a_end, b, b_end);
+			bool unknown = in_a < a_end - a && in_b < b_end - b;
+			if (unknown || (shared > 0 && shared * 2 >= (in_a < in_b ? in_a : in_b)))
 				return true;
 		}
 	return false;
+}
+
+/* By rank, whatever the parents; unknown ranks last, equal ones as discovery has them. */
+static int by_rank(const void *a, const void *b, void *ctx)
+{
+	const struct np_captures *all = ((const struct set *)ctx)->all;
+	size_t i = *(const size_t *)a, k = *(const size_t *)b;
+	int64_t x = all->captures.v[i]->rank, y = all->captures.v[k]->rank;
+	if (x == y)
+		return (i > k) - (i < k);
+	if (x == NP_NO_I64 || y == NP_NO_I64)
+		return x == NP_NO_I64 ? 1 : -1;
+	return x < y ? -1 : 1;
 }
 
 size_t np_lint(const struct np_captures *all, const struct np_summary *summaries,
@@ -536,21 +634,20 @@ size_t np_lint(const struct np_captures *all, const struct np_summary *summaries
 {
 	lint_raw(all, report);
 	size_t before = np_report_count(report, NP_ERROR);
-	bool apart = parents_share_ranks(all);
+	bool apart = parents_are_roles(all);
 	struct set set = {.all = all, .summaries = summaries, .report = report, .name = ""};
 	set.index = np_realloc(NULL, all->captures.n, sizeof *set.index);
 	for (size_t i = 0; set.index && i < all->captures.n;) {
-		const char *parent = all->captures.v[i]->group_dir;
+		size_t end = apart ? parent_end(all, i) : all->captures.n;
+		set.name = apart ? all->captures.v[i]->group_dir : "";
 		set.n = 0;
-		for (; i < all->captures.n; i++) {
-			if (apart && strcmp(all->captures.v[i]->group_dir, parent) != 0)
-				break;
+		for (; i < end; i++)
 			if (all->captures.v[i]->framework != NP_FW_CLUSTER)
 				set.index[set.n++] = i;
-		}
-		set.name = apart ? parent : "";
-		if (set.n)
-			lint_set(&set);
+		if (set.n == 0)
+			continue;
+		qsort_r(set.index, set.n, sizeof *set.index, by_rank, &set);
+		lint_set(&set);
 	}
 	np_free(set.index);
 	return np_report_count(report, NP_ERROR) - before;
@@ -558,7 +655,7 @@ size_t np_lint(const struct np_captures *all, const struct np_summary *summaries
 
 static enum np_severity severity_of(const char *code)
 {
-	static const char *const mild[] = {"DB_NOTE", "SEVERAL_EXPORTS", "RANK_CONTRADICTION"};
+	static const char *const mild[] = {"DB_NOTE", "SEVERAL_EXPORTS"};
 	for (size_t i = 0; i < sizeof mild / sizeof *mild; i++)
 		if (strcmp(code, mild[i]) == 0)
 			return NP_INFO;
@@ -590,16 +687,33 @@ void np_lint_problems(const struct np_captures *all, struct np_report *report)
 			tell_problem(&all->captures.v[i]->problems.v[k], report);
 }
 
+/* The finding that tells the same of the same file already. */
+static struct np_finding *told_before(const struct np_report *report, const struct np_diag *diag)
+{
+	for (size_t i = 0; i < report->findings.n; i++) {
+		struct np_finding *finding = report->findings.v[i];
+		if (strcmp(finding->code, diag->code) == 0 && finding->evidence.n &&
+		    finding->evidence.v[0].file && diag->file &&
+		    strcmp(finding->evidence.v[0].file, diag->file) == 0)
+			return finding;
+	}
+	return NULL;
+}
+
 void np_lint_diags(const struct np_summary *summaries, size_t n, struct np_report *report)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct np_profile *profile = summaries[i].profile;
 		for (size_t k = 0; profile && k < profile->diags.n; k++) {
 			const struct np_diag *diag = &profile->diags.v[k];
-			struct np_finding *finding = np_report_finding(
-				report, diag->code, severity_of(diag->code), "%s", diag->text);
+			struct np_finding *finding = told_before(report, diag);
+			if (!finding)
+				finding = np_report_finding(report, diag->code,
+				                            severity_of(diag->code), "%s",
+				                            diag->text);
 			if (diag->file)
-				np_finding_evidence(finding, diag->file, NULL, NULL, "%s", "");
+				np_finding_evidence(finding, diag->file, NULL, NULL, "%s",
+				                    diag->text);
 		}
 	}
 }

@@ -47,6 +47,7 @@ void np_capture_parse_name(struct np_captures *all, struct np_capture *capture)
 	if (!all_digits(part) || part.len < 10)
 		return;
 	const char *batch = np_arena_cstr(&all->arena, part);
+	all->out_of_memory |= !batch;
 	capture->batch = batch ? batch : "";
 	if (capture->framework == NP_FW_MSPROF)
 		return;
@@ -56,6 +57,7 @@ void np_capture_parse_name(struct np_captures *all, struct np_capture *capture)
 		rest = worker;
 	}
 	const char *host = np_arena_cstr(&all->arena, rest);
+	all->out_of_memory |= !host;
 	if (host && !*capture->host)
 		capture->host = host;
 }
@@ -87,38 +89,59 @@ static void take(struct np_capture *capture, int64_t rank, enum np_rank_source s
 	capture->rank_source = source;
 }
 
+/* Two sources that disagree are told; the one that counts more is used. The name of a
+ * directory is no contradiction: it often holds the rank inside of its host. */
+static void compare(struct np_captures *all, struct np_capture *capture, int64_t rank,
+                    enum np_rank_source source)
+{
+	if (rank != NP_NO_I64 && rank != capture->rank && source != NP_RANK_DIR_NAME)
+		np_problem_add(all, capture, "RANK_CONTRADICTION", capture->path,
+		               "%s says rank %lld, %s says %lld; the first is used",
+		               np_rank_source_name(capture->rank_source), (long long)capture->rank,
+		               np_rank_source_name(source), (long long)rank);
+}
+
+/* The number in the name of the first file of a role that has one. */
+static int64_t rank_of_files(const struct np_capture *capture, enum np_role role)
+{
+	for (size_t i = 0; i < capture->files.n; i++) {
+		int64_t rank = np_name_parse(np_path_base(capture->files.v[i].path)).rank;
+		if (capture->files.v[i].role == role && rank != NP_NO_I64)
+			return rank;
+	}
+	return NP_NO_I64;
+}
+
 void np_rank_find(struct np_captures *all, struct np_capture *capture)
 {
 	if (capture->framework == NP_FW_CLUSTER)
 		return;
-	/* config.c left rank_id or RANK_DEVICE_MAP in `rank`, whichever came last */
-	enum np_rank_source recorded = capture->rank_source;
-	int64_t by_db_name = NP_NO_I64, by_dir = 0;
-	int64_t recorded_rank = capture->rank;
-	for (size_t i = 0; i < capture->files.n; i++) {
-		const struct np_file *file = &capture->files.v[i];
-		int64_t rank = np_name_parse(np_path_base(file->path)).rank;
-		if (rank == NP_NO_I64)
-			continue;
-		if (file->role == NP_ROLE_PROFILER_INFO) {
-			if (recorded == NP_RANK_INFO_CONTENT && recorded_rank != rank)
-				np_problem_add(all, capture, "RANK_CONTRADICTION", file->path,
-				               "the name says rank %lld, rank_id says %lld; the "
-				               "name is used",
-				               (long long)rank, (long long)recorded_rank);
-			take(capture, rank, NP_RANK_INFO_NAME);
-			return;
-		}
-		if (file->role == NP_ROLE_PROFILER_DB)
-			by_db_name = rank;
+	/* config.c left rank_id or RANK_DEVICE_MAP in `rank`, whichever counts more */
+	enum np_rank_source source = capture->rank_source;
+	int64_t recorded = capture->rank, by_dir = NP_NO_I64;
+	int64_t by_map = source == NP_RANK_DEVICE_MAP ? recorded : NP_NO_I64;
+	int64_t by_content = source == NP_RANK_INFO_CONTENT ? recorded : NP_NO_I64;
+	np_str parent = np_path_base(capture->group_dir);
+	if (!np_rank_in_name(np_str_of(capture->name), &by_dir))
+		(void)np_rank_in_name(parent, &by_dir);
+	const struct {
+		int64_t rank;
+		enum np_rank_source source;
+	} answers[] = {
+		{rank_of_files(capture, NP_ROLE_PROFILER_INFO), NP_RANK_INFO_NAME},
+		{by_map, NP_RANK_DEVICE_MAP},
+		{rank_of_files(capture, NP_ROLE_PROFILER_DB), NP_RANK_DB_NAME},
+		{by_content, NP_RANK_INFO_CONTENT},
+		{by_dir, NP_RANK_DIR_NAME},
+	};
+	capture->rank = NP_NO_I64;
+	capture->rank_source = NP_RANK_UNKNOWN;
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+		if (capture->rank == NP_NO_I64 && answers[i].rank != NP_NO_I64)
+			take(capture, answers[i].rank, answers[i].source);
+		else
+			compare(all, capture, answers[i].rank, answers[i].source);
 	}
-	if (recorded == NP_RANK_DEVICE_MAP)
-		return;
-	if (by_db_name != NP_NO_I64)
-		take(capture, by_db_name, NP_RANK_DB_NAME);
-	else if (recorded != NP_RANK_INFO_CONTENT &&
-	         np_rank_in_name(np_str_of(capture->name), &by_dir))
-		take(capture, by_dir, NP_RANK_DIR_NAME);
 	/* profiler_info.json without a number is one process without distributed (R91) */
 	capture->n_a_rank_ok = capture->rank_source == NP_RANK_UNKNOWN;
 }

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/fs.h"
 #include "gate/context.h"
 
 enum { LOG_MAX_BYTES = 64 << 20 };
@@ -25,9 +26,16 @@ static const struct {
 	{"cannot be parsed during the daemon process", true,
          "analyse() in a daemon process writes nothing; run it in a process of its own"},
 	{"Call analyse failed", true, "analyse() failed"},
+	{"Failed to generate", false, "a parser could not write its file"},
 	{"Failed to get acl to npu flow events", false, "host and device cannot be joined"},
 	{"memory record(s) are incomplete", false, "allocations without a release in the window"},
 };
+
+static const char fatal_advice[] =
+	"Copy the capture to a local disk and export again in a process of its own, with "
+	"analyse(); "
+	"when every parser failed, the output file system is the suspect (R62). After an incorrect "
+	"schedule collect again with one more prof.step() (R65).";
 
 /* Drop ANSI sequences (ESC [ … letter) in place, so that words are found. */
 static size_t strip_ansi(char *text, size_t len)
@@ -52,6 +60,8 @@ static void tell_sign(struct np_gate *gate, const char *path, size_t which, np_s
 		signs[which].fatal ? NP_ERROR : NP_WARNING, "%s", signs[which].meaning);
 	np_finding_evidence(finding, path, NULL, NULL, "%.*s",
 	                    (int)(line.len < 200 ? line.len : 200), line.ptr);
+	if (signs[which].fatal)
+		np_finding_advice(finding, "%s", fatal_advice);
 }
 
 static void scan_log(struct np_gate *gate, struct np_check_result *out, const char *path)
@@ -91,6 +101,33 @@ static void scan_log(struct np_gate *gate, struct np_check_result *out, const ch
 	np_arena_release(&arena);
 }
 
+static bool belongs_to_capture(const struct np_gate *gate, const char *path)
+{
+	for (size_t c = 0; c < gate->all->captures.n; c++)
+		for (size_t i = 0; i < gate->all->captures.v[c]->files.n; i++)
+			if (strcmp(gate->all->captures.v[c]->files.v[i].path, path) == 0)
+				return true;
+	return false;
+}
+
+/* Beside the captures lies what the job itself printed: log_0.log (R61). */
+static void scan_logs_of_root(struct np_gate *gate, struct np_check_result *out)
+{
+	struct np_dir dir;
+	if (np_dir_list(&gate->report->arena, gate->all->root, &dir, NULL) != NP_OK)
+		return; /* a single file */
+	for (size_t i = 0; i < dir.n; i++) {
+		if (dir.v[i].kind != NP_FILE_REG ||
+		    !np_str_ends(np_str_of(dir.v[i].name), NP_STR(".log")))
+			continue;
+		const char *path =
+			np_path_join(&gate->report->arena, gate->all->root, dir.v[i].name);
+		gate->oom |= !path;
+		if (path && !belongs_to_capture(gate, path))
+			scan_log(gate, out, path);
+	}
+}
+
 void np_check_logs(struct np_gate *gate, struct np_check_result *out)
 {
 	for (size_t c = 0; c < gate->all->captures.n; c++) {
@@ -99,6 +136,7 @@ void np_check_logs(struct np_gate *gate, struct np_check_result *out)
 			if (capture->files.v[i].role == NP_ROLE_LOG)
 				scan_log(gate, out, capture->files.v[i].path);
 	}
+	scan_logs_of_root(gate, out);
 	if (out->verdict == NP_VERDICT_NONE)
-		np_check_pass(out, "the capture holds no log files");
+		np_check_pass(out, "there are no log files");
 }

@@ -10,25 +10,57 @@
 #include "capture/lint.h"
 #include "gate/context.h"
 
+/* One finding per kind of file, one row of evidence per capture. */
+static void tell_missing(struct np_gate *gate, const struct np_capture *capture, enum np_role role,
+                         const char *why)
+{
+	struct np_finding *finding = NULL;
+	const char *title =
+		np_arena_printf(&gate->report->arena, "%s is missing", np_role_name(role));
+	for (size_t i = 0; title && i < gate->report->findings.n && !finding; i++)
+		if (strcmp(gate->report->findings.v[i]->code, "DELIVERABLE_MISSING") == 0 &&
+		    strcmp(gate->report->findings.v[i]->title, title) == 0)
+			finding = gate->report->findings.v[i];
+	if (!finding) {
+		finding = np_report_finding(gate->report, "DELIVERABLE_MISSING", NP_ERROR, "%s",
+		                            title ? title : "");
+		np_finding_detail(finding, "Without it: no %s. %s.", np_role_loss(role), why);
+		np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
+	}
+	np_finding_evidence(finding, capture->output ? capture->output : capture->path, NULL, NULL,
+	                    "not there");
+}
+
 /* ── trace view ── */
 
 /* Which of the ways to be no JSON it is. */
+static const struct {
+	const char *code;
+} trace_faults[] = {
+	{.code = "TRACE_TRUNCATED"},
+	{.code = "TRACE_INVALID"},
+	{.code = "BAD_UTF8"},
+	{.code = "TRACE_REPAIRED"},
+};
+
 static const char *trace_code(const struct np_trace_facts *trace)
 {
 	if (trace->status == NP_E_TRUNCATED || trace->status == NP_E_EMPTY ||
 	    trace->repairs.unclosed.count)
-		return "TRACE_TRUNCATED";
+		return trace_faults[0].code;
 	if (trace->status != NP_OK)
-		return "TRACE_INVALID";
-	return trace->repairs.bad_utf8.count ? "BAD_UTF8" : "TRACE_REPAIRED";
+		return trace_faults[1].code;
+	return trace_faults[trace->repairs.bad_utf8.count ? 2 : 3].code;
 }
 
 static void tell_trace(struct np_gate *gate, const struct np_trace_facts *trace, const char *what)
 {
 	const char *code = trace_code(trace);
 	struct np_finding *finding =
-		np_report_finding(gate->report, code, NP_ERROR, "%s is not valid JSON",
-	                          np_gate_short_path(gate, trace->file->path));
+		np_gate_finding(gate, code, trace->file->path, "%s is not valid JSON",
+	                        np_gate_short_path(gate, trace->file->path));
+	if (!finding)
+		return;
 	/* the error's place is the path with the byte offset */
 	bool placed = trace->status != NP_OK && *trace->err.where;
 	np_finding_evidence(finding, placed ? trace->err.where : trace->file->path, NULL, NULL,
@@ -76,12 +108,14 @@ void np_check_trace(struct np_gate *gate, struct np_check_result *out)
 		const struct np_capture *capture = gate->all->captures.v[i];
 		if (!np_gate_counts(capture) || np_capture_file(capture, NP_ROLE_TRACE))
 			continue;
-		if (capture->formats & NP_HAS_DB)
-			np_check_pass(out, "%s: the database holds the timeline",
-			              np_gate_label(gate, capture));
-		else
-			np_check_fail(out, "%s has no trace_view.json",
-			              np_gate_label(gate, capture));
+		const char *label = np_gate_label(gate, capture);
+		if (capture->formats & NP_HAS_DB) {
+			np_check_pass(out, "%s: the database holds the timeline", label);
+			continue;
+		}
+		np_check_fail(out, "%s has no trace_view.json", label);
+		if (np_capture_has_data(capture))
+			tell_missing(gate, capture, NP_ROLE_TRACE, "R39 asks for it");
 	}
 }
 
@@ -98,42 +132,29 @@ static size_t device_tasks(const struct np_capture *capture)
 	return tasks;
 }
 
-/* Something of the device was exported, but not its kernels. */
-static void tell_kernels_missing(struct np_gate *gate, struct np_check_result *out,
-                                 const struct np_capture *capture, size_t tasks)
+static void tell_kernels_missing(struct np_gate *gate, const struct np_capture *capture,
+                                 const char *evidence)
 {
-	const char *label = np_gate_label(gate, capture);
-	if (tasks)
-		np_check_fail(out, "%s: %zu device tasks, but no kernel table: the parse failed",
-		              label, tasks);
-	else
-		np_check_fail(out, "%s: neither a kernel table nor a timeline", label);
-	struct np_finding *finding = np_report_finding(
-		gate->report, "KERNELS_MISSING", NP_ERROR,
-		tasks ? "%s: device tasks were collected, the kernel table was not written"
-		      : "%s: neither a kernel table nor a timeline is here",
-		label);
-	np_finding_evidence(finding, capture->path, NULL, NULL, "%zu device tasks in the timeline",
-	                    tasks);
-	if (tasks)
-		np_finding_detail(
-			finding, "The export broke off, or the capture was made in graph mode that "
-				 "hides its kernels; eager mode shows them.");
-	else
-		np_finding_detail(finding,
-		                  "They were not exported, or left behind when the capture was "
-		                  "copied.");
+	struct np_finding *finding =
+		np_gate_finding(gate, "KERNELS_MISSING", capture->path, "%s has no row of a kernel",
+	                        np_gate_label(gate, capture));
+	if (!finding)
+		return;
+	np_finding_evidence(finding, capture->path, NULL, NULL, "%s", evidence);
+	np_finding_detail(finding,
+	                  "The export broke off, or the table was left behind when the capture was "
+	                  "copied; in graph mode kernels are hidden, eager mode shows them.");
 	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
 }
 
-static void tell_no_device_data(struct np_gate *gate, struct np_check_result *out,
-                                const struct np_capture *capture)
+static void tell_no_device_data(struct np_gate *gate, const struct np_capture *capture)
 {
-	const char *label = np_gate_label(gate, capture);
-	np_check_fail(out, "%s: no device data at all", label);
-	struct np_finding *finding = np_report_finding(
-		gate->report, "NO_DEVICE_DATA", NP_ERROR,
-		"%s holds host events only: nothing of the NPU was collected", label);
+	struct np_finding *finding =
+		np_gate_finding(gate, "NO_DEVICE_DATA", capture->path,
+	                        "%s holds host events only: nothing of the NPU was collected",
+	                        np_gate_label(gate, capture));
+	if (!finding)
+		return;
 	np_finding_evidence(
 		finding, capture->path, NULL, NULL, "no kernel and no device task; activities: %s",
 		*capture->config.activities ? capture->config.activities : "not recorded");
@@ -146,15 +167,39 @@ static void tell_no_device_data(struct np_gate *gate, struct np_check_result *ou
 	                  "ProfilerActivity.NPU], in the process that launches the kernels.");
 }
 
-static void tell_no_kernels(struct np_gate *gate, struct np_check_result *out,
-                            const struct np_capture *capture)
+/* Step rows and communication files are made from device data: where they are, the
+ * device was recorded even if nothing else of it is here. */
+static const char *sign_of_device(const struct np_capture *capture, const struct np_summary *sum)
 {
+	if (np_capture_file(capture, NP_ROLE_COMM_JSON) ||
+	    np_capture_file(capture, NP_ROLE_COMM_MATRIX))
+		return "communication files";
+	if (sum->loaded & NP_STEP_TRACE && sum->n_steps)
+		return "the exporter's step times";
+	return NULL;
+}
+
+/* Parse failure, partial copy, or never collected? */
+static void tell_no_kernels(struct np_gate *gate, struct np_check_result *out, size_t i)
+{
+	const struct np_capture *capture = gate->all->captures.v[i];
+	const char *label = np_gate_label(gate, capture);
+	const char *sign = sign_of_device(capture, &gate->summaries[i]);
 	size_t tasks = device_tasks(capture);
+	char text[96];
 	bool timeline = np_capture_file(capture, NP_ROLE_TRACE) || (capture->formats & NP_HAS_DB);
-	if (tasks || !timeline)
-		tell_kernels_missing(gate, out, capture, tasks);
+	if (tasks == 0 && !sign && timeline) {
+		np_check_fail(out, "%s: no device data at all", label);
+		tell_no_device_data(gate, capture);
+		return;
+	}
+	if (tasks)
+		(void)snprintf(text, sizeof text, "%zu device tasks in the timeline", tasks);
 	else
-		tell_no_device_data(gate, out, capture);
+		(void)snprintf(text, sizeof text, "%s%s", sign ? sign : "no timeline either",
+		               sign ? " tell of work on the device" : "");
+	np_check_fail(out, "%s: no row of a kernel; %s", label, text);
+	tell_kernels_missing(gate, capture, text);
 }
 
 static void judge_header(struct np_gate *gate, struct np_check_result *out,
@@ -187,9 +232,12 @@ void np_check_header(struct np_gate *gate, struct np_check_result *out)
 		if (!np_gate_counts(capture) || !np_capture_has_data(capture))
 			continue;
 		if (sum->kernels == 0)
-			tell_no_kernels(gate, out, capture);
-		else if ((capture->formats & NP_HAS_DB) &&
-		         !np_capture_file(capture, NP_ROLE_KERNELS) && sum->units == 0)
+			tell_no_kernels(gate, out, i);
+		else if (!np_gate_db_only(capture))
+			continue;
+		else if (sum->comm_kernels == sum->kernels)
+			np_check_pass(out, "%s: collectives only", np_gate_label(gate, capture));
+		else if (sum->units == 0)
 			np_check_fail(
 				out,
 				"%s: the database has no PMU values (level %s, aic_metrics %s)",
@@ -197,8 +245,7 @@ void np_check_header(struct np_gate *gate, struct np_check_result *out)
 				*capture->config.level ? capture->config.level : "unknown",
 				*capture->config.aic_metrics ? capture->config.aic_metrics
 							     : "unknown");
-		else if ((capture->formats & NP_HAS_DB) &&
-		         !np_capture_file(capture, NP_ROLE_KERNELS))
+		else
 			np_check_pass(out, "%s: PMU values in the database",
 			              np_gate_label(gate, capture));
 	}
@@ -218,19 +265,36 @@ static void judge_rank(struct np_gate *gate, struct np_check_result *out, size_t
 	bool steps = np_capture_file(capture, NP_ROLE_STEP_TRACE) ||
 	             (capture->formats & (NP_HAS_ANALYSIS | NP_HAS_DB));
 	if (!np_capture_has_data(capture))
-		np_check_fail(out, "%s was never exported", label);
+		np_check_fail(out, "%s %s", label,
+		              capture->formats & NP_HAS_RAW ? "was never exported" : "is empty");
 	else if (!cluster && !kernels)
 		np_check_fail(out, "%s has no kernel table", label);
-	else if (cluster && !steps)
+	else if (cluster && !steps && capture->framework != NP_FW_MSPROF) {
 		np_check_fail(out, "%s has no step times", label);
-	else if (sum->status != NP_OK)
+		tell_missing(gate, capture, NP_ROLE_STEP_TRACE, "R90 asks for it");
+	} else if (sum->status != NP_OK)
 		np_check_fail(out, "%s: %s", label, sum->err.msg);
 	else
 		np_check_pass(out, "%s", label);
+	if (cluster && np_capture_has_data(capture) && sum->kernels == 0 && sum->n_steps == 0)
+		tell_no_kernels(gate, out, i);
 	for (size_t p = 0; p < capture->problems.n; p++)
 		if (strstr(capture->problems.v[p].code, "UNREADABLE"))
 			np_check_fail(out, "%s: %s cannot be read", label,
 			              np_gate_short_path(gate, capture->problems.v[p].file));
+}
+
+/* What the linter found is said in the check's own words, too. */
+static void judge_findings(struct np_gate *gate, struct np_check_result *out, size_t from)
+{
+	for (size_t i = from; i < gate->report->findings.n; i++) {
+		struct np_finding *finding = gate->report->findings.v[i];
+		bool unknown = strcmp(finding->code, "RANK_UNKNOWN") == 0;
+		if (finding->severity == NP_ERROR)
+			np_check_fail(out, "%s: %s", finding->code, finding->title);
+		else if (unknown && finding->severity == NP_WARNING)
+			np_check_unknown(out, "%s: %s", finding->code, finding->title);
+	}
 }
 
 void np_check_ranks(struct np_gate *gate, struct np_check_result *out)
@@ -242,9 +306,9 @@ void np_check_ranks(struct np_gate *gate, struct np_check_result *out)
 		if (strcmp(gate->all->problems.v[i].code, "UNREADABLE") == 0)
 			np_check_fail(out, "%s cannot be read",
 			              np_gate_short_path(gate, gate->all->problems.v[i].file));
-	size_t errors = np_lint(gate->all, gate->summaries, gate->report);
-	if (errors)
-		np_check_fail(out, "%zu finding(s) about the ranks, see above", errors);
+	size_t from = gate->report->findings.n;
+	(void)np_lint(gate->all, gate->summaries, gate->report);
+	judge_findings(gate, out, from);
 	if (out->verdict == NP_VERDICT_NONE)
 		np_check_fail(out, "no capture found");
 }
@@ -253,6 +317,54 @@ void np_check_ranks(struct np_gate *gate, struct np_check_result *out)
 
 /* The recorded end of the collection and the kernels must be of one day. */
 enum { MAX_CLOCK_GAP_SECONDS = 86400 };
+
+static void tell_clock_gap(struct np_gate *gate, struct np_check_result *out,
+                           const struct np_capture *capture, double gap_seconds)
+{
+	np_check_fail(out, "%s: its kernels are %.0f h away from the recorded end",
+	              np_gate_label(gate, capture), gap_seconds / 3600);
+	struct np_finding *finding = np_gate_finding(
+		gate, "CLOCK_GAP", capture->path,
+		"the kernels of %s and the recorded end of its collection are %.0f h apart",
+		np_gate_label(gate, capture), gap_seconds / 3600);
+	if (!finding)
+		return;
+	np_finding_evidence(finding, capture->path, NULL, NULL,
+	                    "collectionTimeEnd and the kernels");
+	np_finding_detail(finding, "The kernel table is of another run than profiler_info, or the "
+	                           "clocks of host and device were set in between.");
+	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
+}
+
+static void tell_zero_durations(struct np_gate *gate, struct np_check_result *out,
+                                const struct np_capture *capture, size_t kernels)
+{
+	np_check_fail(out, "%s: every duration is 0", np_gate_label(gate, capture));
+	struct np_finding *finding =
+		np_gate_finding(gate, "ZERO_DURATIONS", capture->path,
+	                        "every kernel of %s lasts 0 us", np_gate_label(gate, capture));
+	if (!finding)
+		return;
+	np_finding_evidence(finding, capture->path, NULL, NULL, "%zu kernels", kernels);
+	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
+}
+
+static void tell_impossible(struct np_gate *gate, struct np_check_result *out,
+                            const struct np_capture *capture, uint64_t dropped, double rows)
+{
+	const char *label = np_gate_label(gate, capture);
+	np_check_fail(out, "%s: %" PRIu64 " of %.0f rows have impossible times", label, dropped,
+	              rows);
+	struct np_finding *finding =
+		np_gate_finding(gate, "IMPOSSIBLE_TIMES", capture->path,
+	                        "%" PRIu64 " of %.0f kernels of %s end before they start, or have "
+	                        "no time",
+	                        dropped, rows, label);
+	if (!finding)
+		return;
+	np_finding_evidence(finding, capture->path, NULL, NULL, "more than one in a hundred");
+	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
+}
 
 static void judge_kernels(struct np_gate *gate, struct np_check_result *out, size_t i)
 {
@@ -263,18 +375,16 @@ static void judge_kernels(struct np_gate *gate, struct np_check_result *out, siz
 	if (!(sum->loaded & NP_KERNELS) || rows <= 0)
 		return;
 	if ((double)sum->dropped_rows > rows / 100)
-		np_check_fail(out, "%s: %" PRIu64 " of %.0f rows have impossible times", label,
-		              sum->dropped_rows, rows);
+		tell_impossible(gate, out, capture, sum->dropped_rows, rows);
 	else if (sum->dropped_rows)
 		np_check_unknown(out, "%s: %" PRIu64 " of %.0f rows have impossible times", label,
 		                 sum->dropped_rows, rows);
 	if (sum->kernels && sum->zero_duration == sum->kernels)
-		np_check_fail(out, "%s: every duration is 0", label);
+		tell_zero_durations(gate, out, capture, sum->kernels);
 	if (sum->kernels && capture->config.end_ns != NP_NO_I64) {
 		double gap = (double)(capture->config.end_ns - sum->last_ns) / 1e9;
 		if (gap > MAX_CLOCK_GAP_SECONDS || gap < -MAX_CLOCK_GAP_SECONDS)
-			np_check_fail(out, "%s: its kernels are %.0f h away from the recorded end",
-			              label, gap / 3600);
+			tell_clock_gap(gate, out, capture, gap);
 	}
 	if (sum->kernels)
 		np_check_pass(out, "%s: %zu kernels", label, sum->kernels);
@@ -285,7 +395,13 @@ void np_check_plausible(struct np_gate *gate, struct np_check_result *out)
 	for (size_t i = 0; i < gate->all->captures.n; i++)
 		if (np_gate_counts(gate->all->captures.v[i]))
 			judge_kernels(gate, out, i);
-	if (out->verdict == NP_VERDICT_NONE)
+	/* step times and collectives are all that is asked of a cluster (R90) */
+	bool steps = false;
+	for (size_t i = 0; i < gate->all->captures.n; i++)
+		steps |= gate->summaries[i].n_steps > 0;
+	if (out->verdict == NP_VERDICT_NONE && steps && gate->options->profile == NP_GATE_CLUSTER)
+		np_check_pass(out, "no kernel rows; the step times do without");
+	else if (out->verdict == NP_VERDICT_NONE)
 		np_check_unknown(out, "there are no kernel rows to look at");
 }
 
@@ -303,6 +419,8 @@ void np_check_steps(struct np_gate *gate, struct np_check_result *out)
 		if (!config->has_schedule || config->active == NP_NO_I64) {
 			np_check_pass(out, "%s: no schedule recorded, %zu steps", label,
 			              sum->n_steps);
+		} else if (sum->kernels == 0 && !(sum->loaded & NP_STEP_TRACE)) {
+			np_check_unknown(out, "%s: no table that tells its steps", label);
 		} else if ((int64_t)sum->n_steps < config->active) {
 			np_check_fail(out, "%s: %zu of %" PRId64 " steps", label, sum->n_steps,
 			              config->active);
@@ -369,14 +487,36 @@ void np_check_framework_files(struct np_gate *gate, struct np_check_result *out)
 			if (np_capture_file(capture, wanted[k]))
 				np_check_pass(out, "%s: %s", np_gate_label(gate, capture),
 				              np_role_name(wanted[k]));
-			else
+			else {
 				np_check_fail(out, "%s has no %s.csv", np_gate_label(gate, capture),
 				              np_role_name(wanted[k]));
+				if (np_capture_has_data(capture))
+					tell_missing(gate, capture, wanted[k],
+					             "R61 and R69 ask for it");
+			}
 		}
 	}
 }
 
 /* ── profile cluster: R90 ── */
+
+static void tell_no_communication(struct np_gate *gate, const struct np_capture *capture)
+{
+	if (!np_capture_has_data(capture))
+		return;
+	struct np_finding *finding =
+		np_gate_finding(gate, "COMM_MISSING", capture->path, "%s has no communication data",
+	                        np_gate_label(gate, capture));
+	if (!finding)
+		return;
+	np_finding_evidence(finding, capture->path, NULL, NULL,
+	                    "no communication.json, no analysis.db, no collective among the "
+	                    "kernels; level %s",
+	                    *capture->config.level ? capture->config.level : "not recorded");
+	np_finding_advice(finding,
+	                  "Collect again with profiler_level=torch_npu.profiler.ProfilerLevel."
+	                  "Level1 or higher, in a job of more than one rank.");
+}
 
 void np_check_communication(struct np_gate *gate, struct np_check_result *out)
 {
@@ -389,9 +529,11 @@ void np_check_communication(struct np_gate *gate, struct np_check_result *out)
 		               (capture->formats & NP_HAS_ANALYSIS);
 		if (summary || gate->summaries[i].comm_kernels)
 			np_check_pass(out, "%s", label);
-		else
+		else {
 			np_check_fail(out,
 			              "%s has no communication data (Level1 or higher is needed)",
 			              label);
+			tell_no_communication(gate, capture);
+		}
 	}
 }

@@ -70,6 +70,12 @@ void np_check_fail(struct np_check_result *self, const char *fmt, ...)
 bool np_gate_counts(const struct np_capture *capture);
 /* "rank 3" or the directory's name; in the report's arena. */
 const char *np_gate_label(struct np_gate *gate, const struct np_capture *capture);
+/* A finding with the command that exports again, or NULL when this code was told of
+ * this file already: several checks may meet one defect. */
+struct np_finding *np_gate_finding(struct np_gate *gate, const char *code, const char *file,
+                                   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* A database is the only kernel table of this capture. */
+bool np_gate_db_only(const struct np_capture *capture);
 /* "rank 3: kernel_details.csv": which capture, and where in it, for messages. */
 const char *np_gate_short_path(struct np_gate *gate, const char *path);
 

@@ -10,9 +10,25 @@
 
 /* ── the start of the capture ── */
 
+/* Seconds that fit into np_ns with room for sums. */
+static bool sane_seconds(double seconds)
+{
+	return seconds >= -4e9 && seconds <= 4e9; /* false for NaN as well */
+}
+
 static void find_start(struct np_gate *gate)
 {
 	const struct np_gate_options *options = gate->options;
+	if (!sane_seconds(options->tolerance_seconds) || options->tolerance_seconds < 0) {
+		(void)snprintf(gate->start_reason, sizeof gate->start_reason,
+		               "the tolerance is not a number of seconds");
+		return;
+	}
+	if (options->has_start_epoch && !sane_seconds(options->start_epoch)) {
+		(void)snprintf(gate->start_reason, sizeof gate->start_reason,
+		               "--start-epoch is not a number of seconds since 1970");
+		return;
+	}
 	if (options->has_start_epoch) {
 		gate->start_known = true;
 		gate->start_ns = (np_ns)(options->start_epoch * 1e9);

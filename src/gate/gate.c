@@ -68,6 +68,31 @@ const char *np_gate_label(struct np_gate *gate, const struct np_capture *capture
 	return text ? text : "";
 }
 
+struct np_finding *np_gate_finding(struct np_gate *gate, const char *code, const char *file,
+                                   const char *fmt, ...)
+{
+	for (size_t i = 0; i < gate->report->findings.n; i++) {
+		const struct np_finding *told = gate->report->findings.v[i];
+		if (strcmp(told->code, code) != 0)
+			continue;
+		for (size_t k = 0; k < told->evidence.n; k++)
+			if (told->evidence.v[k].file && strcmp(told->evidence.v[k].file, file) == 0)
+				return NULL;
+	}
+	char title[1024];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(title, sizeof title, fmt, ap);
+	va_end(ap);
+	return np_report_finding(gate->report, code, NP_ERROR, "%s", title);
+}
+
+bool np_gate_db_only(const struct np_capture *capture)
+{
+	return (capture->formats & NP_HAS_DB) && !np_capture_file(capture, NP_ROLE_KERNELS) &&
+	       !np_capture_file(capture, NP_ROLE_OP_SUMMARY);
+}
+
 /* The capture that a path lies in, or NULL. */
 static const struct np_capture *capture_of(const struct np_gate *gate, const char *path)
 {
