@@ -40,7 +40,8 @@ static size_t lint(const char *path)
 	report = np_report_new("info");
 	assert_non_null(report);
 	assert_int_equal(np_discover(path, &all, NULL), NP_OK);
-	assert_int_equal(np_summarize(all, NP_KERNELS | NP_STEP_TRACE, 1, &sums, NULL), NP_OK);
+	assert_int_equal(np_summarize(all, NP_KERNELS | NP_STEP_TRACE, 1, NULL, &sums, NULL),
+	                 NP_OK);
 	size_t errors = np_lint(all, sums, report);
 	np_lint_problems(all, report);
 	np_lint_diags(sums, all->captures.n, report);
@@ -360,7 +361,7 @@ static void info_misses_what_the_configuration_asks_for(void **state)
 	synth_set(dir, NP_SYNTH_TEXT, 2, 1, "no-kernel-details=1");
 	report = np_report_new("info");
 	assert_int_equal(np_discover(dir, &all, NULL), NP_OK);
-	assert_int_equal(np_describe(all, 1, report, NULL), NP_OK);
+	assert_int_equal(np_describe(all, 1, NULL, report, NULL), NP_OK);
 	const struct np_finding *finding = found("DELIVERABLE_MISSING", NP_WARNING);
 	assert_int_equal(finding->evidence.n, 1);
 	assert_non_null(strstr(finding->evidence.v[0].text, "kernel_details, ranks 1 "));
@@ -370,14 +371,14 @@ static void info_misses_what_the_configuration_asks_for(void **state)
 	report = np_report_new("info");
 	tree_dir(root, "empty");
 	assert_int_equal(np_discover(tree_path(root, "empty"), &all, NULL), NP_OK);
-	assert_int_equal(np_describe(all, 1, report, NULL), NP_OK);
+	assert_int_equal(np_describe(all, 1, NULL, report, NULL), NP_OK);
 	(void)found("NO_CAPTURE", NP_ERROR);
 	assert_int_equal(report->exit_code, 2);
 	release();
 	report = np_report_new("info");
 	tree_put(root, "bad/ascend_pytorch_profiler_0.db", "nothing");
 	assert_int_equal(np_discover(tree_path(root, "bad"), &all, NULL), NP_OK);
-	assert_int_equal(np_describe(all, 1, report, NULL), NP_OK);
+	assert_int_equal(np_describe(all, 1, NULL, report, NULL), NP_OK);
 	(void)found("DB_UNREADABLE", NP_ERROR);
 	assert_int_equal(report->exit_code, 4);
 }
