@@ -5,8 +5,8 @@
 #include "synth/synth.h"
 
 struct options {
-	uint64_t ranks, steps, layers, ops, tp, seed, level;
-	const char *format, *start;
+	uint64_t ranks, steps, layers, ops, tp;
+	const char *format, *start, *seed, *level; /* 0 is a value of these two */
 	struct np_opt_list faults;
 	bool force, list_faults, set_mtimes;
 };
@@ -22,8 +22,8 @@ static const struct np_option options[] = {
          "ranks of a tensor-parallel group (default: 2 if even)"},
 	{"format", 'f', NP_OPT_STRING, AT(format), "LIST",
          "text, db, msprof or several (default: text)"},
-	{"level", 0, NP_OPT_UINT, AT(level), "N", "profiler level 0, 1 or 2 (default: 1)"},
-	{"seed", 0, NP_OPT_UINT, AT(seed), "N", "the same seed gives the same bytes (default: 1)"},
+	{"level", 0, NP_OPT_STRING, AT(level), "N", "profiler level 0, 1 or 2 (default: 1)"},
+	{"seed", 0, NP_OPT_STRING, AT(seed), "N", "the same seed gives the same bytes (default: 1)"},
 	{"start-epoch", 0, NP_OPT_STRING, AT(start), "SECONDS", "when the capture began"},
 	{"set-mtimes", 0, NP_OPT_FLAG, AT(set_mtimes), NULL,
          "give files the time of the capture's end"},
@@ -69,10 +69,14 @@ static enum np_status fill(const struct options *own, struct np_synth_options *o
 	take(own->layers, &out->layers);
 	take(own->ops, &out->ops);
 	take(own->tp, &out->tp);
-	if (own->seed)
-		out->seed = own->seed;
+	uint64_t level = 0;
+	if (own->seed && !np_str_to_u64(np_str_of(own->seed), &out->seed))
+		return np_err_set(err, NP_E_USAGE, NULL, "--seed wants a number, got '%s'", own->seed);
+	if (own->level && (!np_str_to_u64(np_str_of(own->level), &level) || level > 2))
+		return np_err_set(err, NP_E_USAGE, NULL, "--level wants 0, 1 or 2, got '%s'",
+		                  own->level);
 	if (own->level)
-		out->level = own->level > 99 ? 99 : (int)own->level;
+		out->level = (int)level;
 	out->force = own->force;
 	out->set_mtimes = own->set_mtimes;
 	if (own->format)

@@ -383,7 +383,7 @@ void np_check_rows(struct np_gate *gate, struct np_check_result *out)
 	for (size_t i = 0; i < gate->all->captures.n; i++) {
 		const struct np_capture *capture = gate->all->captures.v[i];
 		if (cluster && np_gate_counts(capture) && (capture->formats & NP_HAS_ANALYSIS) &&
-		    gate->summaries[i].n_steps)
+		    np_gate_step_rows(&gate->summaries[i]))
 			np_check_pass(out, "%s: step rows in the analysis database",
 			              np_gate_label(gate, capture));
 		if (!np_gate_counts(capture) || !np_gate_db_only(capture))

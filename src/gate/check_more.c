@@ -174,7 +174,7 @@ static const char *sign_of_device(const struct np_capture *capture, const struct
 	if (np_capture_file(capture, NP_ROLE_COMM_JSON) ||
 	    np_capture_file(capture, NP_ROLE_COMM_MATRIX))
 		return "communication files";
-	if (sum->loaded & NP_STEP_TRACE && sum->n_steps)
+	if (np_gate_step_rows(sum))
 		return "the exporter's step times";
 	return NULL;
 }
@@ -276,7 +276,7 @@ static void judge_rank(struct np_gate *gate, struct np_check_result *out, size_t
 		np_check_fail(out, "%s: %s", label, sum->err.msg);
 	else
 		np_check_pass(out, "%s", label);
-	if (cluster && np_capture_has_data(capture) && sum->kernels == 0 && sum->n_steps == 0)
+	if (cluster && np_capture_has_data(capture) && sum->kernels == 0 && !np_gate_step_rows(sum))
 		tell_no_kernels(gate, out, i);
 	for (size_t p = 0; p < capture->problems.n; p++)
 		if (strstr(capture->problems.v[p].code, "UNREADABLE"))
@@ -398,7 +398,7 @@ void np_check_plausible(struct np_gate *gate, struct np_check_result *out)
 	/* step times and collectives are all that is asked of a cluster (R90) */
 	bool steps = false;
 	for (size_t i = 0; i < gate->all->captures.n; i++)
-		steps |= gate->summaries[i].n_steps > 0;
+		steps |= np_gate_step_rows(&gate->summaries[i]);
 	if (out->verdict == NP_VERDICT_NONE && steps && gate->options->profile == NP_GATE_CLUSTER)
 		np_check_pass(out, "no kernel rows; the step times do without");
 	else if (out->verdict == NP_VERDICT_NONE)

@@ -74,6 +74,9 @@ const char *np_gate_label(struct np_gate *gate, const struct np_capture *capture
  * this file already: several checks may meet one defect. */
 struct np_finding *np_gate_finding(struct np_gate *gate, const char *code, const char *file,
                                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Are there step times that the exporter made from device data? (That the host called
+ * prof.step() says nothing about the device.) */
+bool np_gate_step_rows(const struct np_summary *sum);
 /* A database is the only kernel table of this capture. */
 bool np_gate_db_only(const struct np_capture *capture);
 /* "rank 3: kernel_details.csv": which capture, and where in it, for messages. */

@@ -87,6 +87,11 @@ struct np_finding *np_gate_finding(struct np_gate *gate, const char *code, const
 	return np_report_finding(gate->report, code, NP_ERROR, "%s", title);
 }
 
+bool np_gate_step_rows(const struct np_summary *sum)
+{
+	return sum->profile && sum->profile->step_trace.n > 0;
+}
+
 bool np_gate_db_only(const struct np_capture *capture)
 {
 	return (capture->formats & NP_HAS_DB) && !np_capture_file(capture, NP_ROLE_KERNELS) &&

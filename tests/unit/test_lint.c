@@ -40,7 +40,8 @@ static size_t lint(const char *path)
 	report = np_report_new("info");
 	assert_non_null(report);
 	assert_int_equal(np_discover(path, &all, NULL), NP_OK);
-	assert_int_equal(np_summarize(all, NP_KERNELS | NP_STEP_TRACE, 1, NULL, &sums, NULL), NP_OK);
+	assert_int_equal(np_summarize(all, NP_KERNELS | NP_STEP_TRACE, 1, NULL, &sums, NULL),
+	                 NP_OK);
 	size_t errors = np_lint(all, sums, report);
 	np_lint_problems(all, report);
 	np_lint_diags(sums, all->captures.n, report);
