@@ -93,10 +93,15 @@ int np_cmd_finish(const struct np_call *call, const struct np_report *report)
 		status = choose(call->common, &options, &err);
 	if (status == NP_OK)
 		status = np_report_write(report, &options, &text, &err);
-	if (status == NP_OK)
+	bool rendered = status == NP_OK;
+	if (rendered)
 		status = write_out(call->common, &text, &err);
 	np_buf_release(&text);
-	return status == NP_OK ? report->exit_code : np_cmd_fail(&err);
+	if (status == NP_OK)
+		return report->exit_code;
+	int exit_code = np_cmd_fail(&err);
+	/* a result that cannot be put where it should go is the environment's failure */
+	return rendered ? NP_EXIT_INPUT : exit_code;
 }
 
 void np_cmd_talk(const struct np_call *call, const struct np_report *report)

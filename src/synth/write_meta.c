@@ -241,6 +241,21 @@ static enum np_status raw_info(const struct np_synth_run *run, const char *dir, 
 	return write_buf(&text, dir, name, stats, err);
 }
 
+/* How msprof collected, as its sample.json tells. */
+static enum np_status sample_info(const struct np_synth_run *run, const char *dir,
+                                  struct np_synth_stats *stats, struct np_err *err)
+{
+	struct np_buf text = {.ptr = NULL};
+	int level = np_synth_has(run, NP_SYNTH_NO_METRICS) ? 0 : run->plan->options.level;
+	np_buf_printf(&text,
+	              "{\"devices\": \"%u\", \"ai_core_profiling\": \"on\", "
+	              "\"ai_core_profiling_mode\": \"task-based\", "
+	              "\"ai_core_metrics\": \"PipeUtilization\", \"prof_level\": \"l%d\", "
+	              "\"hcclTrace\": \"on\", \"taskTime\": \"on\"}",
+	              run->device, level);
+	return write_buf(&text, dir, "sample.json", stats, err);
+}
+
 enum np_status np_synth_write_prof_info(const struct np_synth_run *run, const char *host,
                                         const char *device, struct np_synth_stats *stats,
                                         struct np_err *err)
@@ -248,6 +263,8 @@ enum np_status np_synth_write_prof_info(const struct np_synth_run *run, const ch
 	char name[32];
 	(void)snprintf(name, sizeof name, "info.json.%u", run->device);
 	NP_TRY(raw_info(run, host, "info.json", stats, err));
+	NP_TRY(sample_info(run, host, stats, err));
+	NP_TRY(sample_info(run, device, stats, err));
 	return raw_info(run, device, name, stats, err);
 }
 
