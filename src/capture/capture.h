@@ -130,7 +130,7 @@ struct np_captures {
 	NP_VEC(struct np_left_out) left_out;
 	NP_VEC(struct np_problem) problems; /* of the tree: symlink loop, unreadable directory, … */
 	uint64_t directories, files, bytes; /* seen */
-	char *temp_dir; /* unpacked archive, removed by np_captures_free(); else NULL */
+	char *temp_dir;     /* unpacked archive, removed by np_captures_free(); else NULL */
 	bool out_of_memory; /* while looking: np_discover() then fails as a whole */
 };
 

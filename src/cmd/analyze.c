@@ -41,7 +41,7 @@ static enum np_status choose(const struct np_captures *all, const struct options
 		return np_err_set(
 			err, NP_E_NOTFOUND, all->input,
 			own->rank ? "no capture of rank %s with data (npuprof info tells what is "
-		                    "there)"
+				    "there)"
 				  : "no capture with data (npuprof info tells what is there)%s",
 			own->rank ? own->rank : "");
 	return np_err_set(err, NP_E_USAGE, all->input,

@@ -23,7 +23,8 @@ static const struct np_option options[] = {
 	{"format", 'f', NP_OPT_STRING, AT(format), "LIST",
          "text, db, msprof or several (default: text)"},
 	{"level", 0, NP_OPT_STRING, AT(level), "N", "profiler level 0, 1 or 2 (default: 1)"},
-	{"seed", 0, NP_OPT_STRING, AT(seed), "N", "the same seed gives the same bytes (default: 1)"},
+	{"seed", 0, NP_OPT_STRING, AT(seed), "N",
+         "the same seed gives the same bytes (default: 1)"},
 	{"start-epoch", 0, NP_OPT_STRING, AT(start), "SECONDS", "when the capture began"},
 	{"set-mtimes", 0, NP_OPT_FLAG, AT(set_mtimes), NULL,
          "give files the time of the capture's end"},
@@ -71,7 +72,8 @@ static enum np_status fill(const struct options *own, struct np_synth_options *o
 	take(own->tp, &out->tp);
 	uint64_t level = 0;
 	if (own->seed && !np_str_to_u64(np_str_of(own->seed), &out->seed))
-		return np_err_set(err, NP_E_USAGE, NULL, "--seed wants a number, got '%s'", own->seed);
+		return np_err_set(err, NP_E_USAGE, NULL, "--seed wants a number, got '%s'",
+		                  own->seed);
 	if (own->level && (!np_str_to_u64(np_str_of(own->level), &level) || level > 2))
 		return np_err_set(err, NP_E_USAGE, NULL, "--level wants 0, 1 or 2, got '%s'",
 		                  own->level);

@@ -157,18 +157,12 @@ static void sets_without_faults_pass(void **state)
 	}
 }
 
-/* msprof records its configuration in sample.json; without it that stays unknown. */
-static void an_msprof_set_is_open_only_about_its_configuration(void **state)
+/* msprof records its configuration in sample.json. */
+static void an_msprof_set_passes(void **state)
 {
 	(void)state;
 	make(NP_SYNTH_MSPROF, 2, 1, "");
-	int got = check(set, NP_GATE_KERNEL, SYNTH_START);
-	if (count_verdicts("UNKNOWN") == 1) {
-		assert_str(verdict_of("provenance", 2), "UNKNOWN");
-		assert_exit("msprof", got, 3);
-	} else {
-		assert_exit("msprof", got, 0);
-	}
+	assert_exit("msprof", check(set, NP_GATE_KERNEL, SYNTH_START), 0);
 	assert_int_equal(findings(), 0);
 }
 
@@ -190,7 +184,7 @@ static const struct planted planted[] = {
 	{NP_SYNTH_NA_METRICS, "", NP_SYNTH_DB, 1, 0},
 	{NP_SYNTH_NO_METRICS, "", NP_SYNTH_TEXT, 1, 0},
 	{NP_SYNTH_NO_METRICS, "", NP_SYNTH_DB, 1, 0},
-	{NP_SYNTH_NO_METRICS, "", NP_SYNTH_MSPROF, 1, 3},
+	{NP_SYNTH_NO_METRICS, "", NP_SYNTH_MSPROF, 1, 0},
 	{NP_SYNTH_OLD_HEADER, "", NP_SYNTH_TEXT, 0, 0},
 	{NP_SYNTH_ASCEND_910A, "", NP_SYNTH_TEXT, 0, 0},
 	{NP_SYNTH_HEADER_ONLY, "", NP_SYNTH_TEXT, 1, 1},
@@ -203,7 +197,7 @@ static const struct planted planted[] = {
 	{NP_SYNTH_RAW_ONLY, "=0", NP_SYNTH_DB, 1, 1},
 	{NP_SYNTH_TRUNCATED, "", NP_SYNTH_TEXT, 1, 0},
 	{NP_SYNTH_TRUNCATED, "=1", NP_SYNTH_TEXT, 1, 0},
-	{NP_SYNTH_TRUNCATED, "", NP_SYNTH_MSPROF, 1, 3},
+	{NP_SYNTH_TRUNCATED, "", NP_SYNTH_MSPROF, 1, 0},
 	{NP_SYNTH_TRACE_COMMA, "", NP_SYNTH_TEXT, 1, 0},
 	{NP_SYNTH_BAD_UTF8, "", NP_SYNTH_TEXT, 1, 0},
 	{NP_SYNTH_MISSING_RANK, "=1", NP_SYNTH_TEXT, 1, 1},
@@ -237,7 +231,7 @@ static bool must_tell(const struct planted *fault, int exit_code, enum np_gate_p
 	if (!*np_synth_fault_info(fault->id)->code)
 		return false;
 	if (exit_code != 0)
-		return !(fault->formats == NP_SYNTH_MSPROF && exit_code == 3);
+		return true;
 	/* passed: it is a remark, which every profile makes, or no business of this one */
 	return fault->id == NP_SYNTH_MIXED_FORMAT || fault->id == NP_SYNTH_RAGGED ||
 	       fault->id == NP_SYNTH_IDLE_RANK || fault->id == NP_SYNTH_SPAN ||
@@ -579,7 +573,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(the_selftest_passes),
 		T(sets_without_faults_pass),
-		T(an_msprof_set_is_open_only_about_its_configuration),
+		T(an_msprof_set_passes),
 		T(every_planted_fault_gets_its_verdict_and_its_code),
 		T(whatever_fails_there_is_a_command_or_an_advice),
 		T(one_defect_is_told_once),
