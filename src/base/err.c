@@ -5,6 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifdef __clang_analyzer__ /* they are defined here, see err.h */
+#undef np_err_set
+#undef np_err_sys
+#undef np_err_nomem
+#endif
+
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 const char *np_status_text(enum np_status code)

@@ -66,6 +66,16 @@ enum np_status np_err_sys(struct np_err *err, int errnum, const char *where, con
 /* "out of memory", for the many places that can say no more. */
 enum np_status np_err_nomem(struct np_err *err);
 
+#ifdef __clang_analyzer__
+/*
+ * It looks into one file at a time, so it would go on with what these return as
+ * if that could be NP_OK, and find NULL wherever something was not allocated.
+ */
+#define np_err_set(err, code, ...) ((void)np_err_set(err, code, __VA_ARGS__), (code))
+#define np_err_sys(err, ...)       ((void)np_err_sys(err, __VA_ARGS__), NP_E_IO)
+#define np_err_nomem(err)          ((void)np_err_nomem(err), NP_E_NOMEM)
+#endif
+
 /* Forward a failure. For functions that own nothing at that point. */
 #define NP_TRY(call)                                \
 	do {                                        \

@@ -76,8 +76,8 @@ struct np_config {
 struct np_group {
 	const char *comm_name; /* communicator name */
 	const char *name;      /* "default_group", "tp", … */
-	uint64_t
-		hash; /* of the communicator name: what data files call the group (torch_npu.md §2.2) */
+	/* of the communicator name: what data files call the group (torch_npu.md §2.2) */
+	uint64_t hash;
 	const int64_t *ranks; /* global */
 	size_t n_ranks;
 };
@@ -102,9 +102,9 @@ struct np_capture {
 	const char *npu_name; /* "Ascend910B", from NPU_INFO; "" */
 	int64_t pid;          /* NP_NO_I64 */
 	const char *batch;    /* time stamp of the directory name, "" */
-	const char *
-		group_dir; /* path of the parent below the input: verl's role (actor, rollout), "" */
-	bool n_a_rank_ok;  /* one process without distributed: an unknown rank is normal */
+	/* path of the parent below the input: verl's role (actor, rollout), "" */
+	const char *group_dir;
+	bool n_a_rank_ok; /* one process without distributed: an unknown rank is normal */
 	struct np_config config;
 	const char *distributed; /* "tp=2 pp=2 dp=2 …" or "" */
 	int64_t world_size;      /* NP_NO_I64 */

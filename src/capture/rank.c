@@ -32,7 +32,9 @@ void np_capture_parse_name(struct np_captures *all, struct np_capture *capture)
 {
 	np_str rest = np_str_of(capture->name), part = {NULL, 0};
 	if (capture->framework == NP_FW_MSPROF) {
-		if (!cut_last(&rest, &part) || !cut_last(&rest, &part))
+		if (!cut_last(&rest, &part)) /* the letters */
+			return;
+		if (!cut_last(&rest, &part)) /* the stamp */
 			return;
 	} else {
 		if (!np_str_ends(rest, NP_STR("_ascend_pt")) &&

@@ -216,7 +216,7 @@ static inline __attribute__((always_inline)) const char *members(
 		}
 		/* straight to its place, right or not: without a key in the last slot */
 		struct np_trace_value *value = &self->value[gap->key];
-		if (gap->kind == NP_TRACE_GAP_ARGS)
+		if (!is_arg && gap->kind == NP_TRACE_GAP_ARGS)
 			p = args(self, p, end);
 		else if (gap->kind == NP_TRACE_GAP_STRING)
 			p = np_trace_string(p, end, value);

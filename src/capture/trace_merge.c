@@ -18,7 +18,8 @@ static inline uint32_t string_id(const struct remap *remap, uint32_t id)
 
 static inline uint32_t number_id(const struct remap *remap, uint32_t id)
 {
-	return id < NP_TRACE_ODD || id == NP_NO_U32 ? id : remap->odd[id - NP_TRACE_ODD];
+	bool plain = id < NP_TRACE_ODD || id == NP_NO_U32 || !remap->odd;
+	return plain ? id : remap->odd[id - NP_TRACE_ODD];
 }
 
 static void move_strings(const struct remap *remap, uint32_t *ids, size_t first, size_t n)

@@ -276,8 +276,10 @@ static void apply_patches(const struct np_db_scan *self, struct np_db_value *row
 {
 	for (size_t i = 0; i < self->n_patches; i++) {
 		const struct patch *patch = &self->patches[i];
-		row[patch->to] = patch->from == ABSENT ? (struct np_db_value){.type = NP_DB_NULL}
-		                                       : row[patch->from];
+		if (patch->from == ABSENT)
+			row[patch->to] = (struct np_db_value){.type = NP_DB_NULL};
+		else
+			row[patch->to] = row[patch->from];
 	}
 }
 
@@ -329,7 +331,7 @@ bool np_db_i64(const struct np_db_value *value, int64_t *out)
 		return true;
 	case NP_DB_REAL:
 		/* -2^63 … 2^63 - 1024; NaN fails both comparisons */
-		if (!(value->r >= -0x1p63 && value->r < 0x1p63) ||
+		if (!(value->r >= -9223372036854775808.0 && value->r < 9223372036854775808.0) ||
 		    (double)(int64_t)value->r != value->r)
 			return false;
 		*out = (int64_t)value->r;

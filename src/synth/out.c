@@ -83,12 +83,14 @@ static char *number_room(struct np_out *self)
 	return self->buf + self->len;
 }
 
-/* the decimal digits of value, right-aligned in 24 bytes; returns the first */
-static char *digits_of(char tmp[24], uint64_t value)
+enum { DIGITS = 24 };
+
+/* the decimal digits of value, right-aligned in tmp; returns where they begin */
+static size_t digits_of(char tmp[DIGITS], uint64_t value)
 {
-	char *at = tmp + 24;
+	size_t at = DIGITS;
 	do {
-		*--at = (char)('0' + value % 10);
+		tmp[--at] = (char)('0' + value % 10);
 		value /= 10;
 	} while (value);
 	return at;
@@ -96,11 +98,11 @@ static char *digits_of(char tmp[24], uint64_t value)
 
 void np_out_u64(struct np_out *self, uint64_t value)
 {
-	char tmp[24];
-	char *to = number_room(self), *from = digits_of(tmp, value);
-	size_t n = (size_t)(tmp + 24 - from);
-	memcpy(to, from, n);
-	self->len += n;
+	char tmp[DIGITS];
+	char *to = number_room(self);
+	size_t from = digits_of(tmp, value);
+	memcpy(to, tmp + from, DIGITS - from);
+	self->len += DIGITS - from;
 }
 
 void np_out_i64(struct np_out *self, int64_t value)
@@ -112,17 +114,17 @@ void np_out_i64(struct np_out *self, int64_t value)
 
 void np_out_fixed(struct np_out *self, int64_t value, unsigned digits)
 {
-	char tmp[24];
+	char tmp[DIGITS];
 	if (value < 0)
 		np_out_char(self, '-');
 	char *to = number_room(self);
-	char *from = digits_of(tmp, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
-	while (tmp + 24 - from <= (ptrdiff_t)digits)
-		*--from = '0';
-	size_t whole = (size_t)(tmp + 24 - from) - digits;
-	memcpy(to, from, whole);
+	size_t from = digits_of(tmp, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+	while (DIGITS - from <= digits)
+		tmp[--from] = '0';
+	size_t whole = DIGITS - from - digits;
+	memcpy(to, tmp + from, whole);
 	to[whole] = '.';
-	memcpy(to + whole + 1, from + whole, digits);
+	memcpy(to + whole + 1, tmp + from + whole, digits);
 	self->len += whole + 1 + digits;
 }
 
