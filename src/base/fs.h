@@ -79,4 +79,8 @@ void np_outfile_abort(struct np_outfile *self);
 /* mkdir -p with mode 0750. */
 enum np_status np_mkdirs(const char *path, struct np_err *err);
 
+/* A temporary directory with all that is in it; links are removed, not followed.
+ * What cannot be removed stays, and ends it. */
+void np_remove_tree(const char *path);
+
 #endif

@@ -3,13 +3,13 @@
  */
 #include "capture/discover.h"
 
-#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/map.h"
 #include "capture/collect.h"
 #include "io/archive.h"
@@ -301,14 +301,6 @@ static void visit(struct walk *walk, const char *path, const char *group_dir, in
 
 /* ── archives ── */
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static enum np_status unpack(struct np_captures *all, struct np_err *err)
 {
 	const char *base = getenv("TMPDIR");
@@ -432,7 +424,7 @@ void np_captures_free(struct np_captures *self)
 	if (!self)
 		return;
 	if (self->temp_dir) {
-		(void)nftw(self->temp_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+		np_remove_tree(self->temp_dir);
 		np_free(self->temp_dir);
 	}
 	for (size_t i = 0; i < self->captures.n; i++) {

@@ -135,9 +135,6 @@ enum np_status np_trace_part_status(const struct np_trace_part *self, struct np_
 enum np_status np_trace_part_merge(struct np_trace_part *self, const struct np_trace_part *from,
                                    struct np_err *err);
 
-/* The order of np_profile_sort_host_ops(), quicker for what traces are. False: no memory. */
-bool np_trace_sort_host_ops(struct np_profile *profile);
-
 /* Rows that the tables had before this file. */
 struct np_trace_base {
 	size_t host_ops, tasks, comm_ops, comm_tasks, counters;

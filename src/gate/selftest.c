@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,14 +279,6 @@ static enum np_status run_fixture(const struct fixture *fixture, const char *roo
 	return status;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 enum np_status np_gate_selftest(struct np_report *report, struct np_err *err)
 {
 	const char *base = getenv("TMPDIR");
@@ -301,7 +292,7 @@ enum np_status np_gate_selftest(struct np_report *report, struct np_err *err)
 	enum np_status status = NP_OK;
 	for (size_t i = 0; i < sizeof fixtures / sizeof *fixtures && status == NP_OK; i++)
 		status = run_fixture(&fixtures[i], root, i, table, &all_ok, err);
-	(void)nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	np_remove_tree(root);
 	report->verdict = all_ok ? NP_VERDICT_PASS : NP_VERDICT_FAIL;
 	report->exit_code = all_ok ? 0 : 1;
 	return status;

@@ -81,7 +81,7 @@ static void on_sigbus(int signo, siginfo_t *info, void *context)
 		                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 		if (zeros != MAP_FAILED) {
 			errno = saved_errno;
-			/* cppcheck-suppress memleak; it lies in the file's map and goes with that */
+			/* cppcheck-suppress memleak; in the map, goes with it */
 			return;
 		}
 	}

@@ -128,7 +128,8 @@ static void put_step(struct np_out *out, const struct np_synth_run *run, uint32_
 struct matrix_out {
 	struct np_out *out;
 	const struct np_synth_run *run;
-	const char *place; /* of the object that is open, or NULL */
+	bool open; /* an object, that of: */
+	const char *place;
 	uint32_t group;
 };
 
@@ -137,12 +138,13 @@ static void put_matrix_row(void *ctx, const struct np_synth_matrix_row *row)
 	struct matrix_out *self = ctx;
 	struct np_out *out = self->out;
 	char scratch[64];
-	if (self->place != row->place || self->group != row->group) {
-		np_out_str(out, self->place ? "}, \"allreduce-" : "\"allreduce-");
+	if (!self->open || self->place != row->place || self->group != row->group) {
+		np_out_str(out, self->open ? "}, \"allreduce-" : "\"allreduce-");
 		np_out_str(out, row->place);
 		np_out_char(out, '@');
 		np_out_u64(out, self->run->plan->groups[row->group].hash);
 		np_out_lit(out, "\": {\"");
+		self->open = true;
 		self->place = row->place;
 		self->group = row->group;
 	} else {
@@ -183,7 +185,7 @@ static enum np_status write_matrix(const struct np_synth_run *run, const char *d
 			np_out_abandon(&out);
 			return status;
 		}
-		np_out_str(&out, matrix.place ? "}}}" : "}}");
+		np_out_str(&out, matrix.open ? "}}}" : "}}");
 	}
 	np_out_char(&out, '}');
 	return np_synth_finish(&out, stats, err);

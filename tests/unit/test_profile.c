@@ -51,6 +51,80 @@ static void kernels_are_ordered_with_everything_that_hangs_on_them(void **state)
 	np_profile_free(p);
 }
 
+static void add_host_op(struct np_profile *p, np_ns start, np_ns dur)
+{
+	size_t row = np_profile_add(p, host_ops);
+	struct np_host_ops *t = &p->host_ops;
+	t->layer[row] = 0;
+	t->name[row] = (uint32_t)row;
+	t->item[row] = t->shapes[row] = t->dtypes[row] = t->stack[row] = NP_ID_NONE;
+	t->pid[row] = t->tid[row] = NP_NO_U32;
+	t->conn[row] = t->seq[row] = NP_NO_I64;
+	t->start_ns[row] = start;
+	t->dur_ns[row] = dur;
+}
+
+/* as if by start, then longer first, then as before */
+static void assert_host_order(const struct np_host_ops *t)
+{
+	for (size_t i = 1; i < t->n; i++) {
+		assert_true(t->start_ns[i - 1] <= t->start_ns[i]);
+		if (t->start_ns[i - 1] < t->start_ns[i])
+			continue;
+		assert_true(t->dur_ns[i - 1] >= t->dur_ns[i]);
+		if (t->dur_ns[i - 1] == t->dur_ns[i])
+			assert_true(t->name[i - 1] < t->name[i]);
+	}
+}
+
+static void host_ops_are_ordered_by_start_then_longer_first_then_as_they_came(void **state)
+{
+	(void)state;
+	static const struct {
+		size_t n;
+		uint64_t starts, durations; /* how many different ones */
+	} cases[] = {{0, 1, 1},   {1, 1, 1},     {2, 1, 2},         {64, 3, 2},
+	             {65, 1, 65}, {3000, 40, 5}, {3000, 2, 100000}, {5000, 1u << 31, 3},
+	             {200, 1, 1}, {5000, 0, 9},  {5000, 9, 0},      {5000, 0, 0}};
+	uint64_t seed = 1;
+	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+		struct np_profile *p = np_profile_new();
+		uint64_t sum = 0;
+		for (size_t i = 0; i < cases[c].n; i++) {
+			uint64_t value[2] = {cases[c].starts, cases[c].durations};
+			for (int k = 0; k < 2; k++) { /* 0: of all that there are */
+				seed = seed * 6364136223846793005u + 1442695040888963407u;
+				uint64_t high = seed >> 32 | seed << 32;
+				value[k] = value[k] ? (high >> 1) % value[k] : high;
+			}
+			add_host_op(p, (np_ns)value[0], (np_ns)value[1]);
+			sum += i;
+		}
+		assert_true(np_profile_sort_host_ops(p));
+		assert_int_equal(p->host_ops.n, cases[c].n);
+		assert_host_order(&p->host_ops);
+		for (size_t i = 0; i < p->host_ops.n; i++)
+			sum -= p->host_ops.name[i];
+		assert_int_equal(sum, 0);
+		np_profile_free(p);
+	}
+}
+
+static void host_ops_at_the_ends_of_time_are_ordered(void **state)
+{
+	(void)state;
+	struct np_profile *p = np_profile_new();
+	for (int i = 0; i < 100; i++) {
+		add_host_op(p, INT64_MAX, i % 2 ? INT64_MIN : INT64_MAX);
+		add_host_op(p, INT64_MIN, i % 2 ? 0 : INT64_MIN);
+	}
+	assert_true(np_profile_sort_host_ops(p));
+	assert_host_order(&p->host_ops);
+	assert_true(p->host_ops.start_ns[0] == INT64_MIN && p->host_ops.dur_ns[0] == 0);
+	assert_true(p->host_ops.start_ns[199] == INT64_MAX && p->host_ops.dur_ns[199] == INT64_MIN);
+	np_profile_free(p);
+}
+
 static void steps_are_ordered_by_id_and_rows_follow(void **state)
 {
 	(void)state;
@@ -166,6 +240,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_are_ordered_with_everything_that_hangs_on_them),
+		cmocka_unit_test(host_ops_are_ordered_by_start_then_longer_first_then_as_they_came),
+		cmocka_unit_test(host_ops_at_the_ends_of_time_are_ordered),
 		cmocka_unit_test(steps_are_ordered_by_id_and_rows_follow),
 		cmocka_unit_test(appended_kernels_keep_their_names_steps_and_metrics),
 		cmocka_unit_test(every_table_has_names_and_a_row_to_describe_it),
