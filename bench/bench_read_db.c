@@ -43,7 +43,7 @@ static int make(const char *path)
 		" 1736412474730135222 + i * 1210 + 300 + (i * 7919) % 900, 0, i, i, 123456, 3,"
 		" 4294967295, i % 40, i % 65536, 4294967295 FROM n;"
 		"INSERT INTO COMPUTE_TASK_INFO SELECT 1, globalTaskId, 24, 0, 2, 1, 6, 5, 4, 6, 5, "
-	        "4,"
+		"4,"
 		" 7 FROM TASK WHERE globalTaskId % 2 = 0;"
 		"INSERT INTO CANN_API SELECT startNs - 900000, startNs - 899000, 10000, 4294967297,"
 		" globalTaskId, 1 FROM TASK WHERE globalTaskId % 2 = 0;"

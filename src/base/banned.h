@@ -11,6 +11,27 @@
 #include <string.h>
 #include <time.h>
 
+/* some are macros where the headers check lengths; those go first */
+#undef strcpy
+#undef strcat
+#undef strncpy
+#undef strncat
+#undef sprintf
+#undef vsprintf
+#undef strtok
+#undef gets
+#undef atoi
+#undef atol
+#undef atoll
+#undef atof
+#undef gmtime
+#undef localtime
+#undef ctime
+#undef asctime
+#undef tmpnam
+#undef tempnam
+#undef mktemp
+
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok gets atoi atol atoll atof
 #pragma GCC poison gmtime localtime ctime asctime tmpnam tempnam mktemp
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/mem.h"
 
 np_str np_str_of(const char *cstr)
@@ -155,6 +156,23 @@ bool np_str_to_i64(np_str text, int64_t *out)
  */
 bool np_str_to_double(np_str text, double *out)
 {
+	static const uint64_t pow10_u64[] = {1,
+	                                     10,
+	                                     100,
+	                                     1000,
+	                                     10000,
+	                                     100000,
+	                                     1000000,
+	                                     10000000,
+	                                     100000000,
+	                                     1000000000,
+	                                     10000000000,
+	                                     100000000000,
+	                                     1000000000000,
+	                                     10000000000000,
+	                                     100000000000000,
+	                                     1000000000000000,
+	                                     10000000000000000};
 	static const double pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 	                               1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 	                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -164,17 +182,20 @@ bool np_str_to_double(np_str text, double *out)
 	bool negative = p < end && *p == '-';
 	if (p < end && (*p == '-' || *p == '+'))
 		p++;
-	uint64_t digits = 0;
-	unsigned n = 0, fraction = 0;
-	for (; p < end && (unsigned char)(*p - '0') <= 9 && n < 19; p++, n++)
-		digits = digits * 10 + (unsigned char)(*p - '0');
-	if (p < end && *p == '.')
-		for (p++; p < end && (unsigned char)(*p - '0') <= 9 && n < 19; p++, n++, fraction++)
-			digits = digits * 10 + (unsigned char)(*p - '0');
-	if (p == end && n > 0 && digits <= (UINT64_C(1) << 53)) {
-		double value = (double)digits / pow10[fraction];
-		*out = negative ? -value : value;
-		return true;
+	uint64_t digits = 0, behind = 0;
+	unsigned n = np_digits(&p, end, &digits), fraction = 0;
+	if (p < end && *p == '.') {
+		p++;
+		fraction = np_digits(&p, end, &behind);
+		n += fraction;
+	}
+	if (p == end && n > 0 && n <= 18) {
+		digits = digits * pow10_u64[fraction] + behind;
+		if (digits <= (UINT64_C(1) << 53)) {
+			double value = (double)digits / pow10[fraction];
+			*out = negative ? -value : value;
+			return true;
+		}
 	}
 	char copy[128];
 	if (n == 0 || text.len >= sizeof copy)

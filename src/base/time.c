@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/digits.h"
+
 bool np_is_na(np_str text)
 {
 	text = np_str_trim(text);
@@ -109,23 +111,22 @@ static bool parse_decimal(np_str text, struct decimal *out)
  * The shape nearly every cell has: 1…16 digits, a point, up to three more.
  * Returns false to have the general code look at it.
  */
-static bool fast_scaled(np_str text, int scale, int64_t *out)
+static bool fast_us(np_str text, int64_t *out)
 {
-	if (text.len == 0 || text.len > 17 + 3)
+	static const uint64_t missing[] = {1000, 100, 10, 1};
+	if (text.len == 0 || text.len > 16 + 1 + 3)
 		return false;
 	const char *p = text.ptr, *end = text.ptr + text.len;
-	uint64_t value = 0;
-	for (; p < end && is_digit(*p); p++)
-		value = value * 10 + (uint64_t)(*p - '0');
-	if (p == text.ptr || p - text.ptr > 16)
+	uint64_t value = 0, fraction = 0;
+	unsigned n = 0;
+	if (np_digits(&p, end, &value) == 0)
 		return false;
-	int left = scale;
 	if (p < end && *p == '.')
-		for (p++; p < end && is_digit(*p) && left > 0; p++, left--)
-			value = value * 10 + (uint64_t)(*p - '0');
-	if (p != end || left > 3)
+		for (p++; p < end && is_digit(*p) && n < 3; p++, n++)
+			fraction = fraction * 10 + (uint64_t)(*p - '0');
+	if (p != end)
 		return false;
-	value *= pow10_u64[left]; /* at most 19 digits: no overflow of 64 bits */
+	value = value * 1000 + fraction * missing[n]; /* at most 19 digits: fits 64 bits */
 	if (value > (uint64_t)INT64_MAX)
 		return false;
 	*out = (int64_t)value;
@@ -134,13 +135,13 @@ static bool fast_scaled(np_str text, int scale, int64_t *out)
 
 enum np_num np_decimal_scaled(np_str text, int scale, int64_t *out)
 {
-	if (scale == 3 && fast_scaled(text, scale, out))
+	if (text.len && text.ptr[text.len - 1] == '\t') /* as the exporter ends its times */
+		text.len--;
+	if (scale == 3 && fast_us(text, out))
 		return NP_NUM_OK;
 	text = np_str_trim(text);
 	if (text.len == 0)
 		return NP_NUM_NA;
-	if (scale == 3 && fast_scaled(text, scale, out))
-		return NP_NUM_OK;
 	struct decimal number;
 	if (!parse_decimal(text, &number))
 		return np_is_na(text) ? NP_NUM_NA : NP_NUM_BAD;

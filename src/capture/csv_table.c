@@ -19,7 +19,7 @@ static void tell(struct np_csv_table *self)
 	uint64_t ragged = health->short_rows + health->long_rows + health->open_quotes;
 	struct np_profile *p = self->profile;
 	if (ragged > 0)
-		np_profile_diag(p, "CSV_RAGGED_ROWS", self->path, ragged,
+		np_profile_diag(p, "RAGGED_ROWS", self->path, ragged,
 		                "%llu rows have too few or too many fields (first: row %llu)",
 		                (unsigned long long)ragged,
 		                (unsigned long long)health->first_bad_row);

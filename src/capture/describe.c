@@ -11,6 +11,7 @@
 
 struct number_list {
 	struct np_buf text;
+	const char *group; /* parent directory of the ranks that are being added */
 	int64_t from, to;
 	bool open;
 };
@@ -19,7 +20,9 @@ static void flush_range(struct number_list *list)
 {
 	if (!list->open)
 		return;
-	const char *comma = list->text.len ? ", " : "";
+	const char *comma = "";
+	if (list->text.len && list->text.ptr[list->text.len - 1] != ' ')
+		comma = ", ";
 	if (list->from == list->to)
 		np_buf_printf(&list->text, "%s%lld", comma, (long long)list->from);
 	else
@@ -39,14 +42,27 @@ static void add_number(struct number_list *list, int64_t value)
 	list->open = true;
 }
 
+/*
+ * Ranks of several parents are told apart: "actor: 0-3; rollout: 0-7". Where the
+ * rank is unknown the parent's name has to do, else the capture's.
+ */
 static void add_rank(struct number_list *list, const struct np_capture *capture)
 {
-	if (capture->rank != NP_NO_I64) {
-		add_number(list, capture->rank);
+	bool parent = *capture->group_dir != '\0';
+	if (capture->rank == NP_NO_I64) {
+		flush_range(list);
+		np_buf_printf(&list->text, "%s%s", list->text.len ? "; " : "",
+		              parent ? capture->group_dir : capture->name);
+		list->group = NULL;
 		return;
 	}
-	flush_range(list);
-	np_buf_printf(&list->text, "%s%s", list->text.len ? ", " : "", capture->name);
+	if (parent && (!list->group || strcmp(list->group, capture->group_dir) != 0)) {
+		flush_range(list);
+		np_buf_printf(&list->text, "%s%s: ", list->text.len ? "; " : "",
+		              capture->group_dir);
+	}
+	list->group = capture->group_dir;
+	add_number(list, capture->rank);
 }
 
 static void cell_list(struct np_table *table, struct number_list *list)
@@ -98,7 +114,7 @@ static void add_capture(struct np_table *table, const struct np_capture *capture
                         const struct np_summary *sum)
 {
 	char kind[128];
-	struct number_list steps = {.open = false};
+	struct number_list steps = {.group = NULL};
 	np_capture_kind(capture, kind, sizeof kind);
 	cell_int_or_na(table, capture->rank);
 	np_cell_cstr(table, capture->framework == NP_FW_CLUSTER
@@ -196,7 +212,7 @@ static void add_config(struct np_table *table, const struct np_captures *all, si
 {
 	const struct np_capture *capture = all->captures.v[first];
 	char schedule[96], options[96];
-	struct number_list ranks = {.open = false};
+	struct number_list ranks = {.group = NULL};
 	for (size_t i = first; i < all->captures.n; i++)
 		if (all->captures.v[i]->framework != NP_FW_CLUSTER &&
 		    same_config(capture, all->captures.v[i]))
@@ -244,7 +260,7 @@ static void add_deliverable(struct np_table *table, const struct np_captures *al
                             enum np_role role, enum np_presence state)
 {
 	static const char *const names[] = {"present", "missing", "not collected", ""};
-	struct number_list ranks = {.open = false};
+	struct number_list ranks = {.group = NULL};
 	const char *needs = "", *why;
 	int64_t files = 0;
 	uint64_t bytes = 0;
@@ -283,32 +299,35 @@ static void describe_deliverables(const struct np_captures *all, struct np_repor
 			add_deliverable(table, all, role, state);
 }
 
-/* Missing ones are findings as well, with the way to get them. */
+/* Missing ones are a finding as well, with the way to get them. */
 static void find_missing(const struct np_captures *all, struct np_report *report)
 {
+	struct np_finding *finding = NULL;
 	for (enum np_role role = NP_ROLE_NONE + 1; role < NP_N_ROLES; role++) {
-		struct np_finding *finding = NULL;
+		struct number_list ranks = {.group = NULL};
+		const char *why = "", *needs = "";
 		for (size_t i = 0; i < all->captures.n; i++) {
 			const struct np_capture *capture = all->captures.v[i];
-			const char *why;
 			if (np_expect(capture, role, &why) != NP_MISSING)
 				continue;
-			if (!finding) {
-				finding =
-					np_report_finding(report, "DELIVERABLE_MISSING", NP_WARNING,
-				                          "%s is missing", np_role_name(role));
-				np_finding_detail(
-					finding,
-					"Without it: no %s. The recorded configuration asks "
-					"for it (%s).",
-					np_role_loss(role), why);
-				np_finding_command(finding, "%s",
-				                   np_reanalyse_command(report, capture));
-			}
-			np_finding_evidence(finding,
-			                    capture->output ? capture->output : capture->path, NULL,
-			                    NULL, "not there");
+			needs = why;
+			add_rank(&ranks, capture);
+			if (finding)
+				continue;
+			finding = np_report_finding(
+				report, "DELIVERABLE_MISSING", NP_WARNING,
+				"files that the recorded configuration asks for are not there");
+			np_finding_advice(
+				finding, "If they were left behind, copy them; if the export broke "
+					 "off, export again from the raw dump.");
+			np_finding_command(finding, "%s", np_reanalyse_command(report, capture));
 		}
+		flush_range(&ranks);
+		if (ranks.text.len)
+			np_finding_evidence(finding, NULL, NULL, NULL, "%s, ranks %s (%s): %s",
+			                    np_role_name(role), ranks.text.ptr, needs,
+			                    np_role_loss(role));
+		np_buf_release(&ranks.text);
 	}
 }
 
@@ -337,7 +356,7 @@ static void describe_groups(const struct np_captures *all, struct np_report *rep
 			if (!table)
 				table = NP_REPORT_TABLE(report, "groups", "Parallel groups",
 				                        group_columns);
-			struct number_list ranks = {.open = false};
+			struct number_list ranks = {.group = NULL};
 			for (size_t r = 0; r < group->n_ranks; r++)
 				add_number(&ranks, group->ranks[r]);
 			cell_text_or_na(table, group->name);

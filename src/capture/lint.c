@@ -72,9 +72,10 @@ static void lint_unknown(const struct set *set)
 	size_t unknown = 0;
 	for (size_t i = 0; i < set->n; i++)
 		unknown += at(set, i)->rank == NP_NO_I64;
-	if (unknown == 0)
-		return;
 	bool single = set->n == 1;
+	/* several runs of one process each need no word about it */
+	if (unknown == 0 || (single && set->all->captures.n > 1))
+		return;
 	struct np_finding *finding = np_report_finding(
 		set->report, "RANK_UNKNOWN", single ? NP_INFO : NP_WARNING,
 		single ? "the capture has no rank id: one process without torch.distributed"
@@ -313,7 +314,7 @@ static void lint_spans(const struct set *set)
 		if (sum->first_ns == NP_NO_I64)
 			continue;
 		double ratio = (double)(sum->last_ns - sum->first_ns) / (double)median;
-		if (ratio >= 2.0 / 3 && ratio <= 1.5)
+		if (ratio >= 0.5 && ratio <= 2.0)
 			continue;
 		if (!finding)
 			finding = np_report_finding(
@@ -417,60 +418,83 @@ static void lint_ccu(const struct set *set)
 
 /* ── single captures ── */
 
-static const char *capture_home(const struct np_capture *capture)
-{
-	return capture->path;
-}
-
 const char *np_reanalyse_command(struct np_report *report, const struct np_capture *capture)
 {
-	if (capture->framework == NP_FW_MSPROF) {
-		struct np_buf text = {0};
-		np_buf_printf(&text, "msprof --export=on --output=%s",
-		              np_shell_quote(report, capture_home(capture)));
-		const char *kept = np_arena_cstr(&report->arena, np_buf_str(&text));
-		np_buf_release(&text);
-		return kept ? kept : "";
-	}
-	/* the path goes in as an argument, so that no quoting can break out of the program */
-	const char *module = capture->framework == NP_FW_MINDSPORE
-	                             ? "from mindspore.profiler.profiler import analyse"
-	                             : "from torch_npu.profiler.profiler import analyse";
-	const char *text = np_arena_printf(
-		&report->arena, "python3 -c 'import sys; %s; analyse(sys.argv[1]%s)' %s", module,
-		capture->framework == NP_FW_MINDSPORE ? "" : ", max_process_number=8",
-		np_shell_quote(report, capture_home(capture)));
+	const char *path = np_shell_quote(report, capture->path);
+	/* the command is right only where the raw dump is; say so when it is not here */
+	const char *remark = capture->formats & NP_HAS_RAW
+	                             ? ""
+	                             : "  # where its FRAMEWORK/ and PROF_*/ are: not in this copy";
+	const char *text;
+	if (capture->framework == NP_FW_MSPROF)
+		text = np_arena_printf(&report->arena, "msprof --export=on --output=%s%s", path,
+		                       remark);
+	else if (capture->framework == NP_FW_MINDSPORE)
+		text = np_arena_printf(
+			&report->arena,
+			"python3 -c 'import sys; from mindspore.profiler.profiler import "
+			"analyse; analyse(sys.argv[1])' %s%s",
+			path, remark);
+	else
+		/* the path goes in as an argument, so no quoting can break out of the program */
+		text = np_arena_printf(
+			&report->arena,
+			"python3 -c 'import sys; from torch_npu.profiler.profiler import "
+			"analyse; analyse(sys.argv[1], max_process_number=8)' %s%s",
+			path, remark);
 	return text ? text : "";
 }
 
-static void lint_capture(const struct np_capture *capture, struct np_report *report)
+static bool holds_nothing(const struct np_capture *capture)
 {
-	if (np_capture_has_data(capture) || capture->framework == NP_FW_CLUSTER)
-		return;
-	bool raw = capture->formats & NP_HAS_RAW;
-	struct np_finding *finding = np_report_finding(
-		report, raw ? "RAW_ONLY" : "OUTPUT_EMPTY", raw ? NP_WARNING : NP_ERROR,
-		raw ? "%s is a raw dump that was never exported"
-		    : "%s holds nothing that can be analysed",
-		capture->name);
-	np_finding_evidence(finding, capture->path, NULL, NULL,
-	                    raw ? "%zu PROF_* directories, %.1f MiB of raw data, no deliverables"
-	                        : "%zu PROF_* directories, %.1f MiB of raw data",
-	                    capture->prof_dirs.n, (double)capture->raw_bytes / 1048576.0);
-	if (raw) {
-		np_finding_detail(
-			finding,
-			"The process was killed before its export, or the export failed silently. "
-			"Exporting needs no NPU and no running process (R33, R37).");
-		np_finding_command(finding, "%s", np_reanalyse_command(report, capture));
-	} else {
-		np_finding_detail(
-			finding,
-			"Usual causes: no prof.step() call, fewer steps than the warm-up, no "
-			"on_trace_ready, a full disk (see ~/ascend/log for CANN's own log).");
-		np_finding_advice(
-			finding,
-			"Collect again with a schedule that is passed through completely.");
+	return !np_capture_has_data(capture) && capture->framework != NP_FW_CLUSTER;
+}
+
+static void lint_empty(const struct np_capture *capture, struct np_report *report)
+{
+	struct np_finding *finding =
+		np_report_finding(report, "OUTPUT_EMPTY", NP_ERROR,
+	                          "%s holds nothing that can be analysed", capture->name);
+	np_finding_evidence(finding, capture->path, NULL, NULL, "no deliverable and no raw data");
+	np_finding_detail(finding,
+	                  "Usual causes: no prof.step() call, fewer steps than the warm-up, no "
+	                  "on_trace_ready, a full disk (see ~/ascend/log for CANN's own log).");
+	np_finding_advice(finding,
+	                  "Collect again with a schedule that is passed through completely.");
+}
+
+/* Raw dumps: one finding for all of them, since one cause is likely. */
+static void lint_raw(const struct np_captures *all, struct np_report *report)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < all->captures.n; i++)
+		n += holds_nothing(all->captures.v[i]) &&
+		     (all->captures.v[i]->formats & NP_HAS_RAW);
+	struct np_finding *finding = NULL;
+	for (size_t i = 0; i < all->captures.n; i++) {
+		const struct np_capture *capture = all->captures.v[i];
+		if (!holds_nothing(capture))
+			continue;
+		if (!(capture->formats & NP_HAS_RAW)) {
+			lint_empty(capture, report);
+			continue;
+		}
+		if (!finding) {
+			finding = np_report_finding(report, "RAW_ONLY", NP_ERROR,
+			                            n == 1 ? "%zu raw dump was never exported"
+			                                   : "%zu raw dumps were never exported",
+			                            n);
+			np_finding_detail(
+				finding,
+				"The process was killed before its export, or the export "
+				"failed silently: a message 'done' or 'OK' is no evidence. "
+				"Exporting needs no NPU and no running process (R33-R37).");
+			np_finding_command(finding, "%s", np_reanalyse_command(report, capture));
+			if (n > 1)
+				np_finding_advice(finding, "The same command for each of them.");
+		}
+		np_finding_evidence(finding, capture->path, NULL, NULL, "%.1f MiB of raw data",
+		                    (double)capture->raw_bytes / 1048576.0);
 	}
 }
 
@@ -492,14 +516,16 @@ static void lint_set(const struct set *set)
 	}
 }
 
-/* Is any rank in two different parents? Then the parents are roles, not hosts. */
+/*
+ * Is any rank in two different parents, or are there unknown ranks in two of
+ * them? Then the parents are roles or runs, not hosts of one run.
+ */
 static bool parents_share_ranks(const struct np_captures *all)
 {
 	for (size_t i = 0; i < all->captures.n; i++)
 		for (size_t k = i + 1; k < all->captures.n; k++) {
 			const struct np_capture *a = all->captures.v[i], *b = all->captures.v[k];
-			if (a->rank != NP_NO_I64 && a->rank == b->rank &&
-			    strcmp(a->group_dir, b->group_dir) != 0)
+			if (a->rank == b->rank && strcmp(a->group_dir, b->group_dir) != 0)
 				return true;
 		}
 	return false;
@@ -508,9 +534,8 @@ static bool parents_share_ranks(const struct np_captures *all)
 size_t np_lint(const struct np_captures *all, const struct np_summary *summaries,
                struct np_report *report)
 {
+	lint_raw(all, report);
 	size_t before = np_report_count(report, NP_ERROR);
-	for (size_t i = 0; i < all->captures.n; i++)
-		lint_capture(all->captures.v[i], report);
 	bool apart = parents_share_ranks(all);
 	struct set set = {.all = all, .summaries = summaries, .report = report, .name = ""};
 	set.index = np_realloc(NULL, all->captures.n, sizeof *set.index);

@@ -14,7 +14,7 @@
 #include "report/report.h"
 
 /* Add a finding for each thing wrong. `summaries` may be NULL: then spans, steps
- * and idle ranks are not looked at. Returns how many errors were added. */
+ * and idle ranks are not looked at. Returns how many errors about sets of ranks were added. */
 size_t np_lint(const struct np_captures *all, const struct np_summary *summaries,
                struct np_report *report);
 

@@ -14,10 +14,21 @@
 #include "capture/kernel_header.h"
 #include "capture/reader.h"
 
-enum { CACHE_SLOTS = 64, MAX_METRICS = 256, PARALLEL_MIN_BYTES = 32 << 20, MAX_CHUNKS = 64 };
+enum {
+	CACHE_BITS = 6,
+	CACHE_SLOTS = 1 << CACHE_BITS,
+	MAX_METRICS = 256,
+	PARALLEL_MIN_BYTES = 32 << 20,
+	MAX_CHUNKS = 64
+};
+
+struct text_key {
+	uint64_t head, tail, len;
+};
 
 struct text_cache {
-	np_str raw[CACHE_SLOTS];
+	struct text_key key[CACHE_SLOTS]; /* len 0: empty */
+	const char *raw[CACHE_SLOTS];
 	uint32_t id[CACHE_SLOTS];
 };
 
@@ -33,7 +44,8 @@ struct part {
 	const struct np_kernel_header *header;
 	struct np_csv *csv;
 	struct np_input *input;
-	struct np_profile *profile;
+	struct np_profile *profile; /* the reader's own when `direct`, else this part's */
+	bool direct;
 	struct np_buf scratch;
 	struct text_cache cache[NP_N_KCOLS];
 	bool may_cache;
@@ -41,6 +53,7 @@ struct part {
 	size_t n_metrics;
 	np_str last_step; /* raw text of the last Step Id cell, and its row */
 	uint32_t last_step_row;
+	uint64_t first_offset; /* of the first row */
 	uint64_t bad_start, bad_duration, na_duration, negative, bad_step, bad_metric;
 	enum np_status status;
 	struct np_err err;
@@ -54,14 +67,26 @@ static np_str cell(const struct part *part, const struct np_csv_row *row, enum n
 	return i < 0 ? (np_str){NULL, 0} : row->fields[i];
 }
 
-static size_t slot_of(np_str raw)
+/* Both ends of a text: for up to 16 bytes they are the whole of it. */
+static struct text_key key_of(np_str raw)
 {
-	uint64_t head = 0, tail = 0;
-	size_t n = raw.len < 8 ? raw.len : 8;
-	memcpy(&head, raw.ptr, n);
-	memcpy(&tail, raw.ptr + raw.len - n, n);
-	uint64_t hash = (head ^ (tail << 1) ^ raw.len) * UINT64_C(0x9E3779B97F4A7C15);
-	return hash >> 58;
+	struct text_key key = {.len = raw.len};
+	if (raw.len >= 8) {
+		memcpy(&key.head, raw.ptr, 8);
+		memcpy(&key.tail, raw.ptr + raw.len - 8, 8);
+	} else {
+		for (size_t i = 0; i < raw.len; i++)
+			key.head = key.head << 8 | (unsigned char)raw.ptr[i];
+	}
+	return key;
+}
+
+static bool is_cached(const struct text_cache *cache, size_t slot, struct text_key key, np_str raw)
+{
+	const struct text_key *old = &cache->key[slot];
+	if (old->len != key.len || old->head != key.head || old->tail != key.tail)
+		return false;
+	return key.len <= 16 || memcmp(cache->raw[slot] + 8, raw.ptr + 8, key.len - 16) == 0;
 }
 
 /* Id of a text cell; NP_ID_NONE for N/A and missing columns. */
@@ -71,8 +96,10 @@ static uint32_t text(struct part *part, const struct np_csv_row *row, enum np_kc
 	if (raw.len == 0)
 		return NP_ID_NONE;
 	struct text_cache *cache = &part->cache[column];
-	size_t slot = slot_of(raw);
-	if (part->may_cache && np_str_eq(cache->raw[slot], raw))
+	struct text_key key = key_of(raw);
+	uint64_t hash = (key.head ^ (key.tail << 1) ^ key.len) * UINT64_C(0x9E3779B97F4A7C15);
+	size_t slot = hash >> (64 - CACHE_BITS);
+	if (part->may_cache && is_cached(cache, slot, key, raw))
 		return cache->id[slot];
 	np_str value = np_csv_text(raw, &part->scratch);
 	uint32_t id = NP_ID_NONE;
@@ -81,16 +108,24 @@ static uint32_t text(struct part *part, const struct np_csv_row *row, enum np_kc
 		if (id == NP_ID_NONE)
 			part->status = NP_E_NOMEM;
 	}
-	cache->raw[slot] = raw;
+	cache->key[slot] = key;
+	cache->raw[slot] = raw.ptr;
 	cache->id[slot] = id;
 	return id;
 }
 
+/* Ids are short runs of digits; whatever else stands there goes the long way. */
 static uint32_t number(const struct part *part, const struct np_csv_row *row, enum np_kcol column)
 {
-	int64_t value = 0;
 	np_str raw = cell(part, row, column);
-	if (raw.len == 0 || np_csv_i64(raw, &value) != NP_NUM_OK)
+	if (raw.len == 0)
+		return NP_NO_U32;
+	uint64_t plain = 0;
+	size_t i = 0;
+	for (; i < raw.len && i < 11 && (unsigned char)(raw.ptr[i] - '0') <= 9; i++)
+		plain = plain * 10 + (uint64_t)(raw.ptr[i] - '0');
+	int64_t value = (int64_t)plain;
+	if (i != raw.len && np_csv_i64(raw, &value) != NP_NUM_OK)
 		return NP_NO_U32;
 	return value < 0 || value >= NP_NO_U32 ? NP_NO_U32 : (uint32_t)value;
 }
@@ -155,6 +190,33 @@ static void add_shapes(struct part *part, const struct np_csv_row *row)
 	shapes->out_formats[at] = text(part, row, NP_KCOL_OUT_FORMATS);
 }
 
+/*
+ * A metric cell: up to 15 digits and a point, as nearly all are, in one loop. 15
+ * digits fit a double exactly, so the division rounds once, correctly.
+ */
+static enum np_num metric_value(np_str raw, double *out)
+{
+	static const double pow10[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+	                               1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+	uint64_t digits = 0;
+	size_t i = 0, point = raw.len;
+	for (; i < raw.len && i < 16; i++) {
+		unsigned digit = (unsigned char)(raw.ptr[i] - '0');
+		if (digit <= 9)
+			digits = digits * 10 + digit;
+		else if (raw.ptr[i] == '.' && point == raw.len)
+			point = i;
+		else
+			break;
+	}
+	size_t fraction = point < raw.len ? raw.len - point - 1 : 0;
+	if (i != raw.len || raw.len == 0 || raw.len - (fraction ? 1 : 0) > 15 || point == 0 ||
+	    (point < raw.len && fraction == 0))
+		return np_csv_double(raw, out);
+	*out = (double)digits / pow10[fraction];
+	return NP_NUM_OK;
+}
+
 static void add_metrics(struct part *part, const struct np_csv_row *row, size_t at)
 {
 	for (size_t m = 0; m < part->n_metrics; m++) {
@@ -166,7 +228,7 @@ static void add_metrics(struct part *part, const struct np_csv_row *row, size_t 
 			return;
 		}
 		double value = NAN;
-		enum np_num got = np_csv_double(row->fields[metric->column], &value);
+		enum np_num got = metric_value(row->fields[metric->column], &value);
 		part->bad_metric += got == NP_NUM_BAD || got == NP_NUM_RANGE;
 		metric->v[at] = got == NP_NUM_OK ? value : NAN;
 	}
@@ -208,16 +270,55 @@ static void add_row(struct part *part, const struct np_csv_row *row)
 	add_metrics(part, row, at);
 }
 
-enum { RELEASE_EVERY_ROWS = 1 << 14 };
+/* Columns behind the last one that is used need not be taken apart. */
+static size_t wanted_columns(const struct part *part)
+{
+	int last = 0;
+	for (size_t k = 0; k < NP_N_KCOLS; k++) {
+		bool shape = k >= NP_KCOL_IN_SHAPES && k <= NP_KCOL_OUT_FORMATS;
+		if (shape && !(part->read->what & NP_KERNEL_SHAPES))
+			continue;
+		if (part->header->column[k] > last)
+			last = part->header->column[k];
+	}
+	for (size_t m = 0; m < part->n_metrics; m++)
+		if ((int)part->metrics[m].column > last)
+			last = (int)part->metrics[m].column;
+	return (size_t)last + 1;
+}
+
+enum { RELEASE_EVERY_ROWS = 1 << 14, ESTIMATE_AFTER_ROWS = 1 << 10 };
+
+/* The first rows tell how many there will be: arrays of that size need not grow. */
+static void reserve_rows(struct part *part, const struct np_csv_row *row)
+{
+	size_t whole = np_input_whole(part->input).len;
+	uint64_t read = row->offset - part->first_offset;
+	if (whole == 0 || read == 0)
+		return;
+	double estimate = (double)whole / (double)read * (double)row->number * 1.02;
+	struct np_profile *profile = part->profile;
+	size_t rows = estimate < 1e9 ? (size_t)estimate : 0;
+	/* only a hint: when memory is short the rows themselves will tell */
+	(void)np_rows_reserve(&profile->kernels, &np_kernels_desc, profile->kernels.n + rows);
+	if (part->read->what & NP_KERNEL_SHAPES)
+		(void)np_rows_reserve(&profile->kernel_shapes, &np_kernel_shapes_desc,
+		                      profile->kernel_shapes.n + rows);
+}
 
 static void read_rows(struct part *part)
 {
 	struct np_csv_row row;
 	bool got = false;
+	np_csv_want(part->csv, wanted_columns(part));
 	while (part->status == NP_OK) {
 		part->status = np_csv_next(part->csv, &row, &got, &part->err);
 		if (part->status != NP_OK || !got)
 			return;
+		if (row.number == 1)
+			part->first_offset = row.offset;
+		if (row.number == ESTIMATE_AFTER_ROWS)
+			reserve_rows(part, &row);
 		add_row(part, &row);
 		if (row.number % RELEASE_EVERY_ROWS == 0)
 			np_input_release_behind(part->input, row.offset);
@@ -228,12 +329,13 @@ static void read_rows(struct part *part)
 
 /* ── parts ── */
 
-static bool part_init(struct part *part, const struct np_read *read,
+static bool part_init(struct part *part, const struct np_read *read, bool direct,
                       const struct np_kernel_header *header, const struct np_csv *csv)
 {
 	part->read = read;
 	part->header = header;
-	part->profile = np_profile_new();
+	part->direct = direct;
+	part->profile = direct ? read->profile : np_profile_new();
 	part->last_step_row = NP_NO_U32;
 	for (size_t i = 0; (read->what & NP_KERNEL_METRICS) && i < header->n_columns; i++)
 		if (np_kernel_header_is_metric(header, i, np_csv_column_name(csv, i)) &&
@@ -245,15 +347,13 @@ static bool part_init(struct part *part, const struct np_read *read,
 /* Hand the metric columns over to the part's profile. */
 static bool part_close_metrics(struct part *part, const struct np_csv *csv)
 {
-	for (size_t m = 0; m < part->n_metrics; m++) {
+	bool ok = true;
+	for (size_t m = 0; m < part->n_metrics && part->profile->kernels.n; m++) {
 		np_str name = np_csv_column_name(csv, part->metrics[m].column);
-		struct np_metric *metric = np_profile_metric_add(part->profile, name);
-		if (!metric)
-			return false;
-		for (size_t i = 0; i < part->profile->kernels.n; i++)
-			metric->v[i] = part->metrics[m].v[i];
+		ok &= np_profile_metric_adopt(part->profile, name, part->metrics[m].v);
+		part->metrics[m].v = NULL;
 	}
-	return true;
+	return ok;
 }
 
 static void part_release(struct part *part)
@@ -261,7 +361,8 @@ static void part_release(struct part *part)
 	for (size_t m = 0; m < part->n_metrics; m++)
 		np_free(part->metrics[m].v);
 	np_buf_release(&part->scratch);
-	np_profile_free(part->profile);
+	if (!part->direct)
+		np_profile_free(part->profile);
 }
 
 struct chunks {
@@ -357,15 +458,17 @@ static enum np_status merge(const struct np_read *read, struct chunks *chunks, s
 	for (size_t i = 0; i < n; i++) {
 		struct part *part = &chunks->parts[i];
 		add_counts(&sum, &health, part);
-		read->profile->dropped_rows += part->profile ? part->profile->dropped_rows : 0;
+		if (part->profile && !part->direct)
+			read->profile->dropped_rows += part->profile->dropped_rows;
 		if (part->status != NP_OK && status == NP_OK) {
 			status = part->status;
 			if (err)
 				*err = part->err;
 		}
 		if (status == NP_E_NOMEM || !part->profile ||
-		    !part_close_metrics(part, chunks->header_csv) ||
-		    !np_profile_append_kernels(read->profile, part->profile))
+		    !part_close_metrics(part, chunks->header_csv))
+			return np_err_nomem(err);
+		if (!part->direct && !np_profile_append_kernels(read->profile, part->profile))
 			return np_err_nomem(err);
 	}
 	tell_all(read->profile, path, &sum, &health);
@@ -384,10 +487,12 @@ static enum np_status read_table(const struct np_read *read, struct np_input *in
 		                                                   : "Duration(us)");
 	struct chunks chunks = {.header_csv = csv, .path = path};
 	size_t n = plan_chunks(read, input, &chunks);
+	/* the common case, one part and an empty profile, needs no copy at the end */
+	bool direct = n == 1 && read->profile->kernels.n == 0;
 	chunks.parts = np_calloc(n, sizeof *chunks.parts);
 	bool ok = chunks.parts != NULL;
 	for (size_t i = 0; ok && i < n; i++)
-		ok = part_init(&chunks.parts[i], read, &header, csv);
+		ok = part_init(&chunks.parts[i], read, direct, &header, csv);
 	if (ok && n == 1) {
 		chunks.parts[0].csv = csv;
 		chunks.parts[0].input = input;

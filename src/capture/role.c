@@ -144,7 +144,8 @@ static enum np_role look_up_odd(np_str name, np_str stem, np_str ext)
 	}
 	if (np_str_starts(name, NP_STR("info.json.")) && trailing_digits(name) == ext.len)
 		return NP_ROLE_INFO_JSON;
-	if (np_str_is(ext, "log"))
+	/* host_start.log and dev_start.log of a raw dump are clocks, not messages */
+	if (np_str_is(ext, "log") && !np_str_ends(stem, NP_STR("_start")))
 		return NP_ROLE_LOG;
 	if (np_str_ends(stem, NP_STR(".pt.trace")) && np_str_is(ext, "json"))
 		return NP_ROLE_TRACE;

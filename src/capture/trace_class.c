@@ -39,7 +39,8 @@ static enum np_host_layer layer_of_prefix(np_str name, size_t *prefix)
 		{{"Hccl@", 5}, NP_HOST_HCCL},    {{"Model@", 6}, NP_HOST_MODEL},
 	};
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-		if (!np_str_starts(name, prefixes[i].text))
+		if (name.len == 0 || name.ptr[0] != prefixes[i].text.ptr[0] ||
+		    !np_str_starts(name, prefixes[i].text))
 			continue;
 		*prefix = prefixes[i].text.len;
 		return prefixes[i].layer;

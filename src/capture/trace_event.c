@@ -23,7 +23,8 @@ void np_trace_event_init(struct np_trace_event *self)
 {
 	memset(self, 0, sizeof *self);
 	for (int place = 0; place < NP_TRACE_N_PLACES; place++) {
-		self->gaps[place][0].bytes[0] = '?'; /* in front of no key */
+		/* the end of an object is always seen before a gap is looked for */
+		self->gaps[place][0].bytes[0] = '}';
 		self->gaps[place][0].len = 1;
 		self->gaps[place][0].mask = 1;
 	}
@@ -132,7 +133,7 @@ static struct np_trace_gap *remember(struct np_trace_gap *gaps, struct np_trace_
 
 /*
  * Take the gap at p apart. Returns what is behind it; a value begins there. NULL:
- * not exactly right. *gap has a len of 0 when it is too long to be remembered.
+ * not exactly right. *gap has a len of 0 when it is not to be remembered.
  */
 static const char *read_gap(struct np_trace_event *self, bool first, bool is_arg, const char *p,
                             const char *end, struct np_trace_gap *gap, struct np_trace_value *key)
@@ -159,7 +160,9 @@ static const char *read_gap(struct np_trace_event *self, bool first, bool is_arg
 	else if (*p == '{' && !is_arg && gap->key == NP_EV_ARGS)
 		gap->kind = NP_TRACE_GAP_ARGS;
 	p += gap->kind != NP_TRACE_GAP_VALUE;
-	if (p - start > NP_TRACE_GAP_BYTES)
+	/* args that are no object: its gap would match in front of those that are */
+	bool odd_args = !is_arg && gap->key == NP_EV_ARGS && gap->kind != NP_TRACE_GAP_ARGS;
+	if (p - start > NP_TRACE_GAP_BYTES || odd_args)
 		return p;
 	gap->len = (uint8_t)(p - start);
 	gap->mask = (uint32_t)(((uint64_t)1 << gap->len) - 1);
@@ -181,6 +184,8 @@ static inline __attribute__((always_inline)) const char *members(
 	unsigned place = is_arg ? NP_TRACE_ARGS_FIRST : NP_TRACE_EVENT_FIRST;
 	struct np_trace_gap *last = &self->gaps[place][0], *gap, fresh;
 	struct np_trace_value key = {{NULL, 0}, NP_JSON_STRING, false};
+	if (p < end && *p == '}')
+		return p + 1;
 	for (bool first = true;; first = false) {
 		struct np_trace_gap *gaps = self->gaps[place + !first];
 		gap = end - p >= NP_TRACE_GAP_BYTES ? predict(gaps, last, p) : NULL;

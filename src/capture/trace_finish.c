@@ -432,7 +432,7 @@ enum np_status np_trace_part_finish(struct np_trace_part *self, const struct np_
 		ok = set_steps(self, file);
 	}
 	if (ok && (self->what & NP_HOST_OPS))
-		ok = np_profile_sort_host_ops(self->profile);
+		ok = np_trace_sort_host_ops(self->profile);
 	if (ok && (self->what & (NP_TASKS | NP_COMM)))
 		ok = np_profile_sort_tasks(self->profile);
 	if (!ok)

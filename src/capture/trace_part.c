@@ -34,22 +34,6 @@ void np_trace_part_release(struct np_trace_part *self)
 
 /* ── strings and ids ── */
 
-/* Length, first and last eight bytes: enough to spread names over the cache. */
-static inline size_t name_slot(np_str text)
-{
-	uint64_t a = 0, b = 0;
-	if (text.len >= 8) {
-		memcpy(&a, text.ptr, 8);
-		memcpy(&b, text.ptr + text.len - 8, 8);
-	} else {
-		for (size_t i = 0; i < text.len; i++)
-			a = a << 8 | (unsigned char)text.ptr[i];
-	}
-	uint64_t hash = (a ^ (b << 21 | b >> 43)) * 0x9e3779b97f4a7c15u + text.len;
-	hash ^= hash >> 29;
-	return (size_t)((hash * 0xbf58476d1ce4e5b9u) >> 52) & (NP_TRACE_NAME_CACHE - 1);
-}
-
 static uint32_t intern_text(struct np_trace_part *self, np_str text)
 {
 	uint32_t id = np_intern_add(&self->profile->strings, text);
@@ -58,14 +42,28 @@ static uint32_t intern_text(struct np_trace_part *self, np_str text)
 	return id;
 }
 
+/* Names come again and again. Length, first and last eight bytes spread them over
+ * the cache, and up to 16 bytes they are the whole name. */
 static uint32_t intern_name(struct np_trace_part *self, np_str text)
 {
-	struct np_trace_cached *slot = &self->names[name_slot(text)];
-	if (slot->ptr && slot->len == text.len && memcmp(slot->ptr, text.ptr, text.len) == 0)
+	uint64_t head = 0, tail = 0;
+	if (text.len >= 8) {
+		memcpy(&head, text.ptr, 8);
+		memcpy(&tail, text.ptr + text.len - 8, 8);
+	} else {
+		for (size_t i = 0; i < text.len; i++)
+			head = head << 8 | (unsigned char)text.ptr[i];
+	}
+	uint64_t hash = (head ^ (tail << 21 | tail >> 43)) * 0x9e3779b97f4a7c15u + text.len;
+	hash = (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u;
+	struct np_trace_cached *slot = &self->names[(hash >> 52) & (NP_TRACE_NAME_CACHE - 1)];
+	if (slot->head == head && slot->tail == tail && slot->len == text.len && slot->ptr &&
+	    (text.len <= 16 || memcmp(slot->ptr + 8, text.ptr + 8, text.len - 16) == 0))
 		return slot->id;
 	uint32_t id = intern_text(self, text);
 	if (id != NP_ID_NONE && text.len < UINT32_MAX)
-		*slot = (struct np_trace_cached){np_intern_get(&self->profile->strings, id).ptr,
+		*slot = (struct np_trace_cached){head, tail,
+		                                 np_intern_get(&self->profile->strings, id).ptr,
 		                                 (uint32_t)text.len, id};
 	return id;
 }
@@ -99,9 +97,12 @@ static inline uint32_t intern_key(struct np_trace_part *self, enum np_trace_key 
 static inline bool small_u64(np_str text, uint64_t *out)
 {
 	uint64_t value = 0;
+	size_t i = 0;
 	if (text.len == 0 || text.len > 19)
 		return false;
-	for (size_t i = 0; i < text.len; i++) {
+	if (text.len >= 8 && np_trace_eight_digits(text.ptr, &value))
+		i = 8;
+	for (; i < text.len; i++) {
 		if (!np_trace_is_digit(text.ptr[i]))
 			return false;
 		value = value * 10 + (uint64_t)(text.ptr[i] - '0');

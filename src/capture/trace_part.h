@@ -72,6 +72,13 @@ struct np_trace_step {
 	uint8_t layer; /* torch's own range (NP_HOST_OP) goes before one of mstx */
 };
 
+/* A name met lately. */
+struct np_trace_cached {
+	uint64_t head, tail; /* first and last eight bytes: all there is up to 16 */
+	const char *ptr;     /* in the intern table; NULL: free */
+	uint32_t len, id;
+};
+
 struct np_trace_part {
 	struct np_profile *profile; /* borrowed */
 	unsigned what;
@@ -89,10 +96,7 @@ struct np_trace_part {
 	bool no_memory, too_many_ids;
 
 	struct np_buf scratch;
-	struct np_trace_cached {
-		const char *ptr; /* in the intern table; NULL: free */
-		uint32_t len, id;
-	} * names; /* NP_TRACE_NAME_CACHE of them */
+	struct np_trace_cached *names; /* NP_TRACE_NAME_CACHE of them */
 	struct np_trace_series {
 		uint64_t key; /* counter << 32 | series */
 		uint32_t id;
@@ -124,6 +128,9 @@ enum np_status np_trace_part_status(const struct np_trace_part *self, struct np_
 /* Append what `from` has, with its own profile, behind `self`. */
 enum np_status np_trace_part_merge(struct np_trace_part *self, const struct np_trace_part *from,
                                    struct np_err *err);
+
+/* The order of np_profile_sort_host_ops(), quicker for what traces are. False: no memory. */
+bool np_trace_sort_host_ops(struct np_profile *profile);
 
 /* Rows that the tables had before this file. */
 struct np_trace_base {

@@ -2,7 +2,10 @@
 
 #include "base/time.h"
 
-enum { MAX_NESTING = 64 }; /* one bit each; deeper is left to io/json.h */
+enum {
+	MAX_NESTING = 64, /* one bit each; deeper is left to io/json.h */
+	AHEAD_BYTES = 512,
+};
 
 static int hex4(const char *p, const char *end)
 {
@@ -76,6 +79,8 @@ const char *np_trace_string_rest(const char *p, const char *q, const char *end,
 	for (; q; q = np_trace_plain(q, end)) {
 		if (q == end)
 			return NULL;
+		if (end - q > AHEAD_BYTES) /* call stacks are long */
+			__builtin_prefetch(q + AHEAD_BYTES);
 		if (*q == '"') {
 			*out = (struct np_trace_value){
 				{p, (size_t)(q - p)}, NP_JSON_STRING, escaped};
@@ -83,7 +88,9 @@ const char *np_trace_string_rest(const char *p, const char *q, const char *end,
 		}
 		if (*q == '\\') {
 			escaped = true;
-			q = escape(q, end);
+			do /* they come in pairs: \r\n */
+				q = escape(q, end);
+			while (q && q < end && *q == '\\');
 		} else if ((unsigned char)*q >= 0x80) {
 			q = utf8(q, end);
 		} else {
@@ -226,31 +233,13 @@ const char *np_trace_extent(const char *p, const char *end)
 	return NULL;
 }
 
-/* Eight ASCII digits as a number; false when one is none. Little-endian words:
- * pairs, then fours, then all eight are combined by multiplication. */
-static inline bool eight_digits(const char *p, uint64_t *out)
-{
-	uint64_t word8;
-	memcpy(&word8, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	word8 = __builtin_bswap64(word8);
-#endif
-	uint64_t digits = word8 - 0x3030303030303030u;
-	if (((word8 + 0x4646464646464646u) | digits) & 0x8080808080808080u)
-		return false;
-	digits = digits * 10 + (digits >> 8);
-	*out = (((digits & 0x000000ff000000ffu) * 0x000f424000000064u) +
-	        (((digits >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u)) >>
-	       32;
-	return true;
-}
-
 bool np_trace_us(np_str text, int64_t *ns)
 {
 	const char *p = text.ptr, *end = p + text.len;
 	uint64_t value = 0, high, low;
 	size_t n = 0;
-	if (text.len >= 16 && eight_digits(p, &high) && eight_digits(p + 8, &low)) {
+	if (text.len >= 16 && np_trace_eight_digits(p, &high) &&
+	    np_trace_eight_digits(p + 8, &low)) {
 		value = high * 100000000 + low;
 		n = 16;
 		/* as the exporters write it: 16 digits, 3 digits */

@@ -165,6 +165,25 @@ static inline const char *np_trace_any_value(const char *p, const char *end,
  */
 const char *np_trace_extent(const char *p, const char *end);
 
+/* Eight ASCII digits as a number; false when one is none. Little-endian words:
+ * pairs, then fours, then all eight are combined by multiplication. */
+static inline bool np_trace_eight_digits(const char *p, uint64_t *out)
+{
+	uint64_t word8;
+	memcpy(&word8, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	word8 = __builtin_bswap64(word8);
+#endif
+	uint64_t digits = word8 - 0x3030303030303030u;
+	if (((word8 + 0x4646464646464646u) | digits) & 0x8080808080808080u)
+		return false;
+	digits = digits * 10 + (digits >> 8);
+	*out = (((digits & 0x000000ff000000ffu) * 0x000f424000000064u) +
+	        (((digits >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u)) >>
+	       32;
+	return true;
+}
+
 /*
  * Microseconds to ns as np_us_to_ns(), rounded half up: quick for plain
  * decimals, the exact function for all else. False: not a number or too large.

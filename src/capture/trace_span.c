@@ -1,5 +1,7 @@
 #include "capture/trace_doc.h"
 
+enum { AHEAD_BYTES = 512 }; /* some two events: memory has answered by then */
+
 static uint64_t offset_of(const struct np_trace_span *self, const char *p)
 {
 	return (uint64_t)((uintptr_t)p - (uintptr_t)self->origin);
@@ -25,6 +27,8 @@ static enum np_trace_stop element(struct np_trace_span *self, struct np_trace_pa
 {
 	bool is_event = true;
 	const char *behind = NULL;
+	if (self->end - self->p > AHEAD_BYTES)
+		__builtin_prefetch(self->p + AHEAD_BYTES);
 	if (*self->p == '{' && !self->exact)
 		behind = np_trace_event_read(&part->event, self->p, self->end);
 	if (!behind)

@@ -50,25 +50,6 @@ static void artefacts_of_dbs(struct np_gate *gate, struct np_check_result *out)
 	}
 }
 
-static void tell_nothing_exported(struct np_gate *gate)
-{
-	for (size_t i = 0; i < gate->all->captures.n; i++) {
-		const struct np_capture *capture = gate->all->captures.v[i];
-		if (!np_gate_counts(capture) || np_capture_has_data(capture) ||
-		    !(capture->formats & NP_HAS_RAW))
-			continue;
-		struct np_finding *finding = np_report_finding(
-			gate->report, "RAW_ONLY", NP_ERROR,
-			"%s is a raw dump that was never exported", capture->name);
-		np_finding_evidence(finding, capture->path, NULL, NULL, "%.1f MiB of raw data",
-		                    (double)capture->raw_bytes / 1048576.0);
-		np_finding_detail(
-			finding,
-			"A message 'done' or 'OK' is no evidence of an export (R34, R35).");
-		np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
-	}
-}
-
 void np_check_artefacts(struct np_gate *gate, struct np_check_result *out)
 {
 	for (size_t i = 0; i < gate->csv.n; i++) {
@@ -82,8 +63,6 @@ void np_check_artefacts(struct np_gate *gate, struct np_check_result *out)
 	artefacts_of_dbs(gate, out);
 	if (out->verdict == NP_VERDICT_NONE)
 		np_check_fail(out, "no CSV file and no database below %s", gate->all->input);
-	if (out->verdict == NP_VERDICT_FAIL)
-		tell_nothing_exported(gate);
 }
 
 /* ── 2: execution order ── */
@@ -178,6 +157,11 @@ static void tell_no_units(struct np_gate *gate, struct np_check_result *out)
 	}
 	np_check_fail(out,
 	              "no column *_vec_ratio, *_mac_ratio, *_mte2_ratio or *_mte3_ratio anywhere");
+	bool kernels = table != NULL;
+	for (size_t i = 0; i < gate->all->captures.n; i++)
+		kernels |= gate->summaries[i].kernels > 0;
+	if (!kernels)
+		return; /* nothing was exported at all: that is another finding */
 	const char *file = table ? table->file->path : NULL;
 	const struct np_capture *capture = gate->all->captures.n ? gate->all->captures.v[0] : NULL;
 	char evidence[256];

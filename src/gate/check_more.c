@@ -95,22 +95,38 @@ static size_t device_tasks(const struct np_capture *capture)
 	return tasks;
 }
 
-static void tell_no_kernels(struct np_gate *gate, struct np_check_result *out,
-                            const struct np_capture *capture)
+/* Something of the device was exported, but not its kernels. */
+static void tell_kernels_missing(struct np_gate *gate, struct np_check_result *out,
+                                 const struct np_capture *capture, size_t tasks)
 {
 	const char *label = np_gate_label(gate, capture);
-	size_t tasks = device_tasks(capture);
-	if (tasks) {
+	if (tasks)
 		np_check_fail(out, "%s: %zu device tasks, but no kernel table: the parse failed",
 		              label, tasks);
-		struct np_finding *finding = np_report_finding(
-			gate->report, "KERNELS_MISSING", NP_ERROR,
-			"%s: device tasks were collected, the kernel table was not written", label);
-		np_finding_evidence(finding, capture->path, NULL, NULL, "%zu tasks in the timeline",
-		                    tasks);
-		np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
-		return;
-	}
+	else
+		np_check_fail(out, "%s: neither a kernel table nor a timeline", label);
+	struct np_finding *finding = np_report_finding(
+		gate->report, "KERNELS_MISSING", NP_ERROR,
+		tasks ? "%s: device tasks were collected, the kernel table was not written"
+		      : "%s: neither a kernel table nor a timeline is here",
+		label);
+	np_finding_evidence(finding, capture->path, NULL, NULL, "%zu device tasks in the timeline",
+	                    tasks);
+	if (tasks)
+		np_finding_detail(
+			finding, "The export broke off, or the capture was made in graph mode that "
+				 "hides its kernels; eager mode shows them.");
+	else
+		np_finding_detail(finding,
+		                  "They were not exported, or left behind when the capture was "
+		                  "copied.");
+	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
+}
+
+static void tell_no_device_data(struct np_gate *gate, struct np_check_result *out,
+                                const struct np_capture *capture)
+{
+	const char *label = np_gate_label(gate, capture);
 	np_check_fail(out, "%s: no device data at all", label);
 	struct np_finding *finding = np_report_finding(
 		gate->report, "NO_DEVICE_DATA", NP_ERROR,
@@ -125,6 +141,17 @@ static void tell_no_kernels(struct np_gate *gate, struct np_check_result *out,
 	np_finding_advice(finding,
 	                  "Collect again with activities=[ProfilerActivity.CPU, "
 	                  "ProfilerActivity.NPU], in the process that launches the kernels.");
+}
+
+static void tell_no_kernels(struct np_gate *gate, struct np_check_result *out,
+                            const struct np_capture *capture)
+{
+	size_t tasks = device_tasks(capture);
+	bool timeline = np_capture_file(capture, NP_ROLE_TRACE) || (capture->formats & NP_HAS_DB);
+	if (tasks || !timeline)
+		tell_kernels_missing(gate, out, capture, tasks);
+	else
+		tell_no_device_data(gate, out, capture);
 }
 
 static void judge_header(struct np_gate *gate, struct np_check_result *out,

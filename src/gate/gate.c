@@ -27,7 +27,8 @@ static void add_message(struct np_check_result *self, enum np_verdict verdict, c
 	} else if (weight[verdict] < weight[self->verdict]) {
 		return;
 	}
-	if (self->told == NP_GATE_NAMES_SHOWN) {
+	/* what passed need not be told at length */
+	if (self->told == (verdict == NP_VERDICT_PASS ? 2 : NP_GATE_NAMES_SHOWN)) {
 		self->untold++;
 		return;
 	}
@@ -161,6 +162,34 @@ static enum np_verdict run_checks(struct np_gate *gate, enum np_gate_profile pro
 	return failed ? NP_VERDICT_FAIL : unknown ? NP_VERDICT_UNKNOWN : NP_VERDICT_PASS;
 }
 
+/* Fine for npuprof, but the field's text tools will find nothing (A41). */
+static void tell_db_only(const struct np_gate *gate)
+{
+	struct np_finding *finding = NULL;
+	for (size_t i = 0; i < gate->all->captures.n; i++) {
+		const struct np_capture *capture = gate->all->captures.v[i];
+		if (!(capture->formats & NP_HAS_DB) || (capture->formats & NP_HAS_TEXT))
+			continue;
+		if (!finding) {
+			finding = np_report_finding(
+				gate->report, "DB_ONLY", NP_INFO,
+				"exported as databases only: judged by their tables");
+			np_finding_detail(
+				finding,
+				"Tools that read kernel_details.csv and trace_view.json find "
+				"nothing here; an export as text makes those files.");
+			if (capture->framework == NP_FW_TORCH)
+				np_finding_command(
+					finding,
+					"python3 -c 'import sys; from torch_npu.profiler.profiler "
+					"import "
+					"analyse; analyse(sys.argv[1], export_type=[\"text\"])' %s",
+					np_shell_quote(gate->report, capture->path));
+		}
+		np_finding_evidence(finding, capture->path, NULL, NULL, "%s", "");
+	}
+}
+
 /* A capture made for something else is told so; it is never judged by a weaker
  * profile without being asked. */
 static void suggest_profile(struct np_gate *gate, struct np_report *report)
@@ -207,6 +236,8 @@ enum np_status np_gate_run(const struct np_captures *all, const struct np_gate_o
 		enum np_verdict verdict = run_checks(&gate, options->profile, table);
 		if (verdict == NP_VERDICT_FAIL)
 			suggest_profile(&gate, report);
+		if (options->profile != NP_GATE_CLUSTER)
+			tell_db_only(&gate);
 		np_lint_problems(all, report);
 		np_lint_diags(gate.summaries, all->captures.n, report);
 		conclude(report, verdict);

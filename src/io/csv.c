@@ -27,6 +27,7 @@ struct np_csv {
 	struct np_arena arena; /* column names */
 	np_str *names;
 	size_t n_columns;
+	size_t n_wanted; /* fields behind these are not made */
 	np_str *fields;
 	uint64_t data_start; /* bytes in front of the first row, from the input's begin */
 	enum np_simd simd;
@@ -191,6 +192,7 @@ static enum np_status reader_prepare(struct np_csv *self, struct np_err *err)
 	if (!self->fields || !self->marks.seps || !self->marks.rows)
 		return np_err_nomem(err);
 	self->base = self->scanned = self->row;
+	self->n_wanted = self->n_columns;
 	return NP_OK;
 }
 
@@ -246,6 +248,13 @@ void np_csv_close(struct np_csv *self)
 	np_free(self->fields);
 	np_arena_release(&self->arena);
 	np_free(self);
+}
+
+void np_csv_want(struct np_csv *self, size_t n)
+{
+	self->n_wanted = n < self->n_columns ? n : self->n_columns;
+	for (size_t i = self->n_wanted; i < self->n_columns; i++)
+		self->fields[i] = (np_str){NULL, 0};
 }
 
 size_t np_csv_n_columns(const struct np_csv *self)
@@ -409,7 +418,7 @@ static void fill_fields(struct np_csv *self, size_t n)
 		fields[i] = (np_str){base + from, to - from};
 		from = to + 1;
 	}
-	for (size_t i = n; i < self->n_columns; i++)
+	for (size_t i = n; i < self->n_wanted; i++)
 		fields[i] = (np_str){NULL, 0};
 }
 
@@ -424,7 +433,7 @@ static bool take_row(struct np_csv *self, struct np_csv_row *row)
 		self->marks.seps[last]--;
 	bool blank = n_fields == 1 && is_blank(self->window.ptr + start, end - start);
 	if (!blank) {
-		fill_fields(self, n_fields < self->n_columns ? n_fields : self->n_columns);
+		fill_fields(self, n_fields < self->n_wanted ? n_fields : self->n_wanted);
 		row->fields = self->fields;
 		row->number = ++self->health.rows;
 		row->offset = self->window.offset + start;

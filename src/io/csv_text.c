@@ -1,6 +1,7 @@
 /* Fields of io/csv.h: from raw bytes to text and numbers, and back. */
 #include <string.h>
 
+#include "base/digits.h"
 #include "io/csv.h"
 
 /* Blanks, tabs and CR; not LF, which only a quoted field can hold. */
@@ -66,18 +67,35 @@ static np_str number_in(np_str raw)
 	return text;
 }
 
+/* Most cells are digits and nothing else: those need no trimming and no quotes. */
+static bool is_plain(np_str raw)
+{
+	return raw.len && (unsigned char)(raw.ptr[0] - '0') <= 9 &&
+	       (unsigned char)(raw.ptr[raw.len - 1] - '0') <= 9;
+}
+
 enum np_num np_csv_us_to_ns(np_str raw, int64_t *ns)
 {
+	if (is_plain(raw) || (raw.len && raw.ptr[raw.len - 1] == '\t'))
+		return np_us_to_ns(raw, ns);
 	return np_us_to_ns(number_in(raw), ns);
 }
 
 enum np_num np_csv_double(np_str raw, double *out)
 {
+	if (is_plain(raw) && np_str_to_double(raw, out))
+		return NP_NUM_OK;
 	return np_num_double(number_in(raw), out);
 }
 
 enum np_num np_csv_i64(np_str raw, int64_t *out)
 {
+	const char *p = raw.ptr;
+	uint64_t value = 0;
+	if (is_plain(raw) && np_digits(&p, raw.ptr + raw.len, &value) == raw.len) {
+		*out = (int64_t)value;
+		return NP_NUM_OK;
+	}
 	return np_num_i64(number_in(raw), out);
 }
 

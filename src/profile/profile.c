@@ -11,7 +11,7 @@
 /* One description per table. NP_TAG names the struct that offsetof looks into. */
 #define DESC(tag, COLUMNS)                                                            \
 	static const struct np_column_desc tag##_columns[] = {COLUMNS(COLUMN_DESC_)}; \
-	const struct np_table_desc tag##_desc = {#tag + 3, tag##_columns,             \
+	const struct np_table_desc tag##_desc = {&#tag[3], tag##_columns,             \
 	                                         sizeof tag##_columns / sizeof *tag##_columns};
 
 #define NP_TAG np_steps
@@ -133,6 +133,18 @@ struct np_metric *np_profile_metric_add(struct np_profile *self, np_str name)
 		return NULL;
 	}
 	return &self->metrics.v[self->metrics.n - 1];
+}
+
+bool np_profile_metric_adopt(struct np_profile *self, np_str name, double *v)
+{
+	uint32_t id = np_intern_add(&self->strings, name);
+	bool known = false;
+	for (size_t i = 0; i < self->metrics.n && !known; i++)
+		known = self->metrics.v[i].name == id;
+	if (id != NP_ID_NONE && !known && np_vec_push(&self->metrics, (struct np_metric){id, v}))
+		return true;
+	np_free(v);
+	return id != NP_ID_NONE && known;
 }
 
 uint32_t np_profile_find_step(const struct np_profile *self, int64_t id)

@@ -331,6 +331,12 @@ const struct np_metric *np_profile_metric(const struct np_profile *self, const c
 struct np_metric *np_profile_metric_add(struct np_profile *self, np_str name);
 
 /*
+ * The same with values at hand: takes over `v`, an np_alloc'd array of as many
+ * values as kernels, also on failure. An older column of that name stays.
+ */
+bool np_profile_metric_adopt(struct np_profile *self, np_str name, double *v);
+
+/*
  * Order the kernels by (device, start, row), with their shapes and metrics;
  * compute wait_ns where it is NP_NO_I64; fill start_ns, end_ns and kernels of
  * the steps. A reader calls it once, at the end.

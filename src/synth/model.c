@@ -75,7 +75,7 @@ static void mem_event(struct sim *sim, np_ns ns)
 static void mem_use(struct sim *sim, uint32_t op)
 {
 	struct np_synth_run *run = sim->out;
-	if (!run || np_synth_ops[op].out_kb == 0)
+	if (!run || sim->nomem || np_synth_ops[op].out_kb == 0)
 		return;
 	size_t slot = sim->mem_n++ % MEM_LIVE;
 	if (sim->mem_n > MEM_LIVE) {
@@ -129,7 +129,7 @@ static np_ns issue(struct sim *sim, struct np_synth_item *item)
 	item->host_dur_ns = cost;
 	item->corr = sim->corr++;
 	item->conn = sim->conn;
-	sim->conn += 2;
+	sim->conn += NP_CONNS;
 	np_ns queued = np_synth_enqueue_ns(item) + NP_ENQUEUE_NS + 300;
 	np_ns deq = queued > sim->deq ? queued : sim->deq;
 	item->launch_ns = deq + NP_DEQUEUE_LEAD_NS;
@@ -167,7 +167,7 @@ static void sim_copy(struct sim *sim, bool back)
 	struct np_synth_item item = {.kind = NP_ITEM_COPY, .op = back, .task = sim->task++};
 	item.host_ns = sim->host;
 	item.conn = sim->conn;
-	sim->conn += 2;
+	sim->conn += NP_CONNS;
 	item.launch_ns = sim->host + 1500;
 	np_ns free_at = back && sim->comm > sim->dev ? sim->comm : sim->dev;
 	np_ns ready = item.launch_ns + NP_COPY_API_NS;

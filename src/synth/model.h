@@ -69,10 +69,12 @@ enum {
 	NP_INNER_NS = 400,   /* the nested op starts and ends this much inside */
 	NP_ENQUEUE_NS = 600, /* length of an enqueue; it ends 700 before the op */
 	NP_DEQUEUE_LEAD_NS = 800,
-	NP_DEQUEUE_NS = 3600,  /* the launch is 800 into the dequeue */
-	NP_LAUNCH_NS = 2200,   /* at most */
-	NP_ACL_LEAD_NS = 400,  /* the acl call is around the launch: 400 before, 300 behind */
-	NP_COPY_API_NS = 4200, /* the acl call of a copy */
+	NP_DEQUEUE_NS = 3600,     /* the launch is 800 into the dequeue */
+	NP_LAUNCH_NS = 2200,      /* at most */
+	NP_ACL_LEAD_NS = 400,     /* the acl call is around the launch: 400 before, 300 behind */
+	NP_COPY_API_NS = 4200,    /* the acl call of a copy */
+	NP_RUNTIME_LEAD_NS = 300, /* level 2: the runtime call is that much inside the launch */
+	NP_CONNS = 3,             /* connection ids of one item: launch, acl call, runtime call */
 };
 np_ns np_synth_enqueue_ns(const struct np_synth_item *item);
 /* length of the launch of a kernel or collective */
@@ -84,6 +86,11 @@ static inline np_ns np_synth_acl_len(const struct np_synth_item *item)
 {
 	return NP_ACL_LEAD_NS + np_synth_launch_len(item) + 300;
 }
+static inline np_ns np_synth_runtime_len(const struct np_synth_item *item)
+{
+	return np_synth_launch_len(item) - 2 * NP_RUNTIME_LEAD_NS;
+}
+#define NP_RUNTIME_CALL "KernelLaunchWithHandle"
 /* what files say: start + duration, negative when that fault is on */
 static inline np_ns np_synth_written_dur(const struct np_synth_item *item)
 {

@@ -45,6 +45,14 @@ enum np_synth_pmu {
 void np_synth_pmu(const struct np_synth_run *run, const struct np_synth_item *item,
                   int64_t pmu[NP_PMU_VALUES]);
 
+/* Component memory of CANN, sampled: the same in csv and db. */
+enum { NP_SYNTH_MODULES = 4, NP_SYNTH_MAX_SAMPLES = 10000 };
+enum { NP_SYNTH_SAMPLE_NS = 20000000, NP_SYNTH_FIRST_SAMPLE_NS = 300000 };
+extern const struct np_synth_module {
+	const char *name;
+	uint32_t id, kb;
+} np_synth_modules[NP_SYNTH_MODULES];
+
 /* The csv files but kernel_details (write_text.c). Statistics come with level 1 and up. */
 enum np_status np_synth_write_tables(const struct np_synth_run *run, const char *dir,
                                      struct np_synth_stats *stats, struct np_err *err);

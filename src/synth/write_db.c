@@ -141,14 +141,12 @@ static const struct enum_row rdma_types[] = {{0, "RDMA_SEND_NOTIFY"},
                                              {0, NULL}};
 static const struct enum_row mstx_types[] = {
 	{0, "marker"}, {1, "push/pop"}, {2, "start/end"}, {3, "marker_ex"}, {0, NULL}};
-static const struct enum_row modules[] = {
-	{0, "SLOG"}, {3, "HCCL"}, {7, "RUNTIME"}, {33, "APP"}, {0, NULL}};
 static const struct {
 	const char *name;
 	const struct enum_row *rows;
 } enums[] = {
 	{"ENUM_API_TYPE", api_types},
-	{"ENUM_MODULE", modules},
+
 	{"ENUM_HCCL_DATA_TYPE", data_types},
 	{"ENUM_HCCL_LINK_TYPE", link_types},
 	{"ENUM_HCCL_TRANSPORT_TYPE", transport_types},
@@ -169,6 +167,20 @@ static void put_enums(struct dbw *w)
 		}
 		np_db_out_done(&w->db, stmt);
 	}
+}
+
+static void put_module_names(struct dbw *w)
+{
+	static const struct np_db_table table = {"ENUM_MODULE", "id INTEGER PRIMARY KEY,name TEXT"};
+	np_db_out_table(&w->db, &table);
+	sqlite3_stmt *stmt = np_db_out_insert(&w->db, table.name, 2);
+	for (size_t m = 0; m < NP_SYNTH_MODULES; m++) {
+		const char *name = np_synth_modules[m].name;
+		np_db_out_int(&w->db, stmt, 1, np_synth_modules[m].id);
+		np_db_out_text(&w->db, stmt, 2, name, strlen(name));
+		np_db_out_step(&w->db, stmt);
+	}
+	np_db_out_done(&w->db, stmt);
 }
 
 static void put_pair(struct dbw *w, const char *table, const char *a, const char *b, size_t b_len)
@@ -392,10 +404,15 @@ static void put_api(struct dbw *w, const struct np_synth_item *item)
 	}
 	ROW(w, w->cann, item->launch_ns, item->launch_ns + np_synth_launch_len(item), 10000, deq,
 	    item->conn, str(w, CANN, "launch"));
-	if (item->kind == NP_ITEM_KERNEL)
-		ROW(w, w->cann, item->launch_ns - NP_ACL_LEAD_NS,
-		    item->launch_ns - NP_ACL_LEAD_NS + np_synth_acl_len(item), 20000, deq,
-		    item->conn + 1, str(w, CANN, np_synth_ops[item->op].acl));
+	if (item->kind != NP_ITEM_KERNEL)
+		return;
+	np_ns acl = item->launch_ns - NP_ACL_LEAD_NS,
+	      runtime = item->launch_ns + NP_RUNTIME_LEAD_NS;
+	ROW(w, w->cann, acl, acl + np_synth_acl_len(item), 20000, deq, item->conn + 1,
+	    str(w, CANN, np_synth_ops[item->op].acl));
+	if (run->level > 1)
+		ROW(w, w->cann, runtime, runtime + np_synth_runtime_len(item), 5000, deq,
+		    item->conn + 2, str(w, CANN, NP_RUNTIME_CALL));
 }
 
 /* A framework row; `conn` NP_DB_NULL: none, else CONNECTION_IDS gets it. */
@@ -489,6 +506,21 @@ static void put_memory(struct dbw *w)
 	np_db_out_done(&w->db, op);
 }
 
+static void put_module_memory(struct dbw *w)
+{
+	const struct np_synth_run *run = w->run;
+	sqlite3_stmt *stmt = np_db_out_insert(&w->db, "NPU_MODULE_MEM", 4);
+	for (size_t m = 0; m < NP_SYNTH_MODULES; m++) {
+		np_ns at = run->session_start_ns + NP_SYNTH_FIRST_SAMPLE_NS;
+		for (int i = 0; i < NP_SYNTH_MAX_SAMPLES && at < run->session_end_ns; i++) {
+			ROW(w, stmt, np_synth_modules[m].id, at,
+			    (int64_t)np_synth_modules[m].kb * 1024, run->device);
+			at += NP_SYNTH_SAMPLE_NS;
+		}
+	}
+	np_db_out_done(&w->db, stmt);
+}
+
 static void put_strings(struct dbw *w)
 {
 	sqlite3_stmt *stmt = np_db_out_insert(&w->db, "STRING_IDS", 2);
@@ -547,9 +579,12 @@ enum np_status np_synth_write_profiler_db(const struct np_synth_run *run, const 
 	if (!w.nomem) {
 		make_tables(&w);
 		put_enums(&w);
+		put_module_names(&w);
 		put_info(&w);
 		put_items(&w);
 		put_memory(&w);
+		if (!np_synth_has(run, NP_SYNTH_HOST_ONLY))
+			put_module_memory(&w);
 		put_strings(&w);
 		finalize(&w);
 		np_db_out_exec(&w.db, "CREATE INDEX TaskIndex ON TASK (startNs,globalTaskId)");

@@ -60,9 +60,15 @@ static struct stat_row *stat_find(struct stat_table *table, const char *name, co
 	return row;
 }
 
+/* rounded half away from zero; `by` > 0 */
+static int64_t divide(int64_t value, int64_t by)
+{
+	return (value + (value < 0 ? -by : by) / 2) / by;
+}
+
 static np_ns stat_avg(const struct stat_row *row)
 {
-	return row->count ? (row->total + row->count / 2) / row->count : 0;
+	return row->count ? divide(row->total, row->count) : 0;
 }
 
 static void stat_add(struct stat_row *row, np_ns dur, bool second_pass)
@@ -136,7 +142,7 @@ static enum np_status write_op_statistic(const struct np_synth_run *run, const c
 			np_out_short(&out, cells[c], 3);
 		}
 		np_out_char(&out, ',');
-		np_out_short(&out, sum > 0 ? (row->total * 100000 + sum / 2) / sum : 0, 3);
+		np_out_short(&out, sum > 0 ? divide(row->total * 100000, sum) : 0, 3);
 		np_out_char(&out, '\n');
 	}
 	return np_synth_finish(&out, stats, err);
@@ -153,6 +159,8 @@ static void collect_apis(const struct np_synth_run *run, struct stat_table *tabl
 			stat_add(copy, NP_COPY_API_NS, second_pass);
 			continue;
 		}
+		if (item->kind == NP_ITEM_COMM && run->n_comms == 0)
+			continue;
 		launch = launch ? launch : stat_find(table, "launch", "node");
 		stat_add(launch, np_synth_launch_len(item), second_pass);
 		if (item->kind == NP_ITEM_COMM)
@@ -162,8 +170,8 @@ static void collect_apis(const struct np_synth_run *run, struct stat_table *tabl
 		stat_add(acl[item->op], np_synth_acl_len(item), second_pass);
 		if (run->level < 2)
 			continue;
-		kernel = kernel ? kernel : stat_find(table, "KernelLaunchWithHandle", "runtime");
-		stat_add(kernel, np_synth_launch_len(item) - 600, second_pass);
+		kernel = kernel ? kernel : stat_find(table, NP_RUNTIME_CALL, "runtime");
+		stat_add(kernel, np_synth_runtime_len(item), second_pass);
 	}
 }
 
@@ -360,8 +368,6 @@ static enum np_status write_operator_memory(const struct np_synth_run *run, cons
 	return np_synth_finish(&out, stats, err);
 }
 
-enum { SAMPLE_NS = 20000000, MAX_SAMPLES = 10000 };
-
 static enum np_status write_memory_record(const struct np_synth_run *run, const char *dir,
                                           struct np_synth_stats *stats, struct np_err *err)
 {
@@ -370,7 +376,8 @@ static enum np_status write_memory_record(const struct np_synth_run *run, const 
 	np_out_lit(&out, "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),"
 	                 "Total Active(MB),Stream Ptr,Device Type\n");
 	np_ns at = run->session_start_ns;
-	for (int i = 0; i < MAX_SAMPLES && at < run->session_end_ns; i++, at += SAMPLE_NS) {
+	for (int i = 0; i < NP_SYNTH_MAX_SAMPLES && at < run->session_end_ns;
+	     i++, at += NP_SYNTH_SAMPLE_NS) {
 		np_out_lit(&out, "APP,");
 		put_time(&out, at);
 		np_out_lit(&out, ",,");
@@ -396,31 +403,31 @@ static enum np_status write_memory_record(const struct np_synth_run *run, const 
 	return np_synth_finish(&out, stats, err);
 }
 
+const struct np_synth_module np_synth_modules[NP_SYNTH_MODULES] = {
+	{"SLOG", 0, 162458}, {"HCCL", 3, 413760}, {"RUNTIME", 7, 286112}, {"APP", 33, 1835008}};
+
 static enum np_status write_module_mem(const struct np_synth_run *run, const char *dir,
                                        struct np_synth_stats *stats, struct np_err *err)
 {
-	static const struct {
-		const char *name;
-		uint64_t kb;
-	} modules[] = {{"SLOG", 162458}, {"HCCL", 413760}, {"RUNTIME", 286112}, {"APP", 1835008}};
 	bool old =
 		np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
 	struct np_out out;
 	NP_TRY(np_out_open(&out, dir, "npu_module_mem.csv", err));
 	np_out_str(&out, old ? "" : "Device_id,");
 	np_out_lit(&out, "Component,Timestamp(us),Total Reserved(MB),Device\n");
-	for (size_t m = 0; m < sizeof modules / sizeof *modules; m++) {
-		np_ns at = run->session_start_ns + 300000;
-		for (int i = 0; i < MAX_SAMPLES && at < run->session_end_ns; i++, at += SAMPLE_NS) {
+	for (size_t m = 0; m < NP_SYNTH_MODULES; m++) {
+		np_ns at = run->session_start_ns + NP_SYNTH_FIRST_SAMPLE_NS;
+		for (int i = 0; i < NP_SYNTH_MAX_SAMPLES && at < run->session_end_ns;
+		     i++, at += NP_SYNTH_SAMPLE_NS) {
 			if (!old) {
 				np_out_u64(&out, run->device);
 				np_out_char(&out, ',');
 			}
-			np_out_str(&out, modules[m].name);
+			np_out_str(&out, np_synth_modules[m].name);
 			np_out_char(&out, ',');
 			put_time(&out, at);
 			np_out_char(&out, ',');
-			put_mb(&out, modules[m].kb * 1024);
+			put_mb(&out, (uint64_t)np_synth_modules[m].kb * 1024);
 			np_out_char(&out, ',');
 			put_npu(&out, run);
 		}

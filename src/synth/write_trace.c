@@ -313,6 +313,11 @@ static void dev_cann(struct trace *t, const struct np_synth_item *item, const ch
 		          np_synth_launch_len(item));
 		cann_args(t, deq, "launch", "node", "0", name, item->conn);
 	}
+	if (t->run->level > 1 && item->kind == NP_ITEM_KERNEL) {
+		dev_slice(t, "Runtime@" NP_RUNTIME_CALL, t->cann, deq,
+		          item->launch_ns + NP_RUNTIME_LEAD_NS, np_synth_runtime_len(item));
+		cann_args(t, deq, NP_RUNTIME_CALL, "runtime", "0", "0", item->conn + 2);
+	}
 	dev_flow(t, true, item->conn, t->cann, deq, item->launch_ns);
 }
 

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "io/input.h"
 #include "profile/interval.h"
 #include "read_db.h"
 
@@ -586,6 +587,99 @@ static void a_real_level0_capture_has_no_types(void **state)
 	np_profile_free(p);
 }
 
+/* A gzipped file of the shared folder, inflated; NULL when absent. */
+static const char *inflated(const char *relative)
+{
+	const char *path = shared_path(relative);
+	if (!path)
+		return NULL;
+	struct np_input *input;
+	struct np_window window;
+	assert_int_equal(np_input_open(path, &input, NULL), NP_OK);
+	path = temp_path(".db");
+	FILE *file = fopen(path, "wb");
+	size_t consumed = 0;
+	do {
+		assert_int_equal(np_input_next(input, consumed, &window, NULL), NP_OK);
+		assert_int_equal(fwrite(window.ptr, 1, window.len, file), window.len);
+		consumed = window.len;
+	} while (!window.eof);
+	assert_int_equal(fclose(file), 0);
+	np_input_close(input);
+	return path;
+}
+
+static void assert_same_kernels(const struct np_profile *db, const struct np_profile *text)
+{
+	const struct np_kernels *d = &db->kernels, *t = &text->kernels;
+	assert_int_equal(d->n, t->n);
+	for (size_t i = 0; i < d->n; i++) {
+		assert_int_equal(d->start_ns[i], t->start_ns[i]);
+		assert_int_equal(d->dur_ns[i], t->dur_ns[i]);
+		assert_str(TEXT(db, d->name[i]), TEXT(text, t->name[i]).ptr);
+		assert_str(TEXT(db, d->core[i]), TEXT(text, t->core[i]).ptr);
+		assert_str(TEXT(db, d->op_state[i]), TEXT(text, t->op_state[i]).ptr);
+		assert_str(TEXT(db, d->hf32[i]), TEXT(text, t->hf32[i]).ptr);
+		assert_int_equal(d->device[i], t->device[i]);
+		assert_int_equal(d->block_num[i], t->block_num[i]);
+		if (np_is_comm_core(TEXT(db, d->core[i])))
+			continue;
+		assert_str(TEXT(db, d->type[i]), TEXT(text, t->type[i]).ptr);
+		assert_str(TEXT(db, db->kernel_shapes.in_shapes[i]),
+		           TEXT(text, text->kernel_shapes.in_shapes[i]).ptr);
+		assert_str(TEXT(db, db->kernel_shapes.out_formats[i]),
+		           TEXT(text, text->kernel_shapes.out_formats[i]).ptr);
+		assert_int_equal(d->stream[i], t->stream[i]);
+		assert_int_equal(d->task[i], t->task[i]);
+		assert_int_equal(d->context[i], t->context[i]);
+	}
+}
+
+/* The text rounds to 3 decimals and lacks what the chip doesn't have. */
+static void assert_same_metrics(const struct np_profile *db, const struct np_profile *text)
+{
+	assert_true(text->metrics.n > 0);
+	for (size_t m = 0; m < text->metrics.n; m++) {
+		const char *name = TEXT(text, text->metrics.v[m].name).ptr;
+		const struct np_metric *metric = np_profile_metric(db, name);
+		if (strcmp(name, "cube_utilization(%)") == 0)
+			continue;
+		if (!metric)
+			fail_msg("no %s in the db", name);
+		for (size_t i = 0; i < text->kernels.n; i++) {
+			double value = text->metrics.v[m].v[i];
+			assert_int_equal(isnan(value), isnan(metric->v[i]));
+			assert_true(isnan(value) || fabs(value - metric->v[i]) < 0.000501);
+		}
+	}
+}
+
+static void text_and_db_of_one_run_have_the_same_kernels(void **state)
+{
+	(void)state;
+	static const char *const runs[] = {"pipe1000", "memory300", "memoryub300", "oddclock400",
+	                                   "idwrap500"};
+	for (size_t r = 0; r < sizeof runs / sizeof *runs; r++) {
+		char name[512];
+		(void)snprintf(name, sizeof name, "golden/raw/%s/cpp/msprof.db.gz", runs[r]);
+		const char *path = inflated(name);
+		if (!path)
+			skip();
+		struct np_profile *db = load_path(path, NP_LOAD_ALL);
+		temp_remove(path);
+		struct np_profile *text = np_profile_new();
+		struct np_read read = {.profile = text, .what = NP_LOAD_ALL, .threads = 1};
+		(void)snprintf(name, sizeof name, "golden/raw/%s/cpp/op_summary.csv", runs[r]);
+		assert_int_equal(np_read_kernels_csv(&read, shared_path(name), NULL), NP_OK);
+		finish(text);
+		assert_consistent(db);
+		assert_same_kernels(db, text);
+		assert_same_metrics(db, text);
+		np_profile_free(db);
+		np_profile_free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -608,6 +702,7 @@ int main(void)
 		cmocka_unit_test(a_real_level2_capture_agrees_with_the_exporters_step_times),
 		cmocka_unit_test(real_captures_agree_with_the_exporters_step_times),
 		cmocka_unit_test(a_real_level0_capture_has_no_types),
+		cmocka_unit_test(text_and_db_of_one_run_have_the_same_kernels),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

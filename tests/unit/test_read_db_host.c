@@ -2,34 +2,36 @@
 
 #include "read_db.h"
 
+#define HOST                                                                                    \
+	SMALL API_TABLE                                                                         \
+		"CREATE TABLE ENUM_API_TYPE(id INTEGER PRIMARY KEY,name TEXT);"                 \
+		"INSERT INTO ENUM_API_TYPE VALUES(6000,'communication'),(50001,'op');"          \
+		"CREATE TABLE PYTORCH_API(startNs TEXT,endNs TEXT,globalTid INTEGER,"           \
+		"connectionId INTEGER,name INTEGER,sequenceNumber INTEGER,fwdThreadId INTEGER," \
+		"inputDtypes INTEGER,inputShapes INTEGER,callchainId INTEGER,type INTEGER);"    \
+		"INSERT INTO PYTORCH_API VALUES('1000','1900',30064771080,5,268435456,42,0,"    \
+		"268435460,268435459,1,50001),('1100','1200',30064771081,6,24,NULL,NULL,NULL,"  \
+		"NULL,"                                                                         \
+		"NULL,50002),('1300','1290',1,NULL,24,-1,0,NULL,NULL,NULL,50003);"              \
+		"CREATE TABLE CONNECTION_IDS(id INTEGER,connectionId INTEGER);"                 \
+		"INSERT INTO CONNECTION_IDS VALUES(5,70),(5,71),(6,5000000000);"                \
+		"CREATE TABLE PYTORCH_CALLCHAINS(id INTEGER,stack INTEGER,stackDepth INTEGER);" \
+		"INSERT INTO PYTORCH_CALLCHAINS "                                               \
+		"VALUES(0,268435458,0),(1,268435457,0),(1,268435458,1);"                        \
+		"INSERT INTO CANN_API VALUES(1300,1310,10000,4294967297,70,24),"                \
+		"(1320,1330,6000,4294967297,80,24),(1340,1350,31337,4294967297,81,24);"         \
+		"CREATE TABLE MSTX_EVENTS(startNs INTEGER,endNs INTEGER,eventType INTEGER,"     \
+		"rangeId INTEGER,category INTEGER,message INTEGER,globalTid INTEGER,"           \
+		"endGlobalTid INTEGER,domainId INTEGER,connectionId INTEGER);"                  \
+		"INSERT INTO MSTX_EVENTS VALUES(1400,0,0,0,0,17,4294967297,0,0,4000000002),"    \
+		"(1500,1600,2,0,0,17,4294967297,0,0,4294967295);"                               \
+		"CREATE TABLE GC_RECORD(startNs INTEGER,endNs INTEGER,globalTid INTEGER);"      \
+		"INSERT INTO GC_RECORD VALUES(1700,1800,4294967298);"
+
 static void host_ranges_come_from_four_tables(void **state)
 {
 	(void)state;
-	struct np_profile *p = load_sql(
-		SMALL API_TABLE
-		"CREATE TABLE ENUM_API_TYPE(id INTEGER PRIMARY KEY,name TEXT);"
-		"INSERT INTO ENUM_API_TYPE VALUES(6000,'communication'),(50001,'op');"
-		"CREATE TABLE PYTORCH_API(startNs TEXT,endNs TEXT,globalTid INTEGER,"
-		"connectionId INTEGER,name INTEGER,sequenceNumber INTEGER,fwdThreadId INTEGER,"
-		"inputDtypes INTEGER,inputShapes INTEGER,callchainId INTEGER,type INTEGER);"
-		"INSERT INTO PYTORCH_API VALUES('1000','1900',30064771080,5,268435456,42,0,"
-		"268435460,268435459,1,50001),('1100','1200',30064771081,6,24,NULL,NULL,NULL,NULL,"
-		"NULL,50002),('1300','1290',1,NULL,24,-1,0,NULL,NULL,NULL,50003);"
-		"CREATE TABLE CONNECTION_IDS(id INTEGER,connectionId INTEGER);"
-		"INSERT INTO CONNECTION_IDS VALUES(5,70),(5,71),(6,5000000000);"
-		"CREATE TABLE PYTORCH_CALLCHAINS(id INTEGER,stack INTEGER,stackDepth INTEGER);"
-		"INSERT INTO PYTORCH_CALLCHAINS "
-		"VALUES(0,268435458,0),(1,268435457,0),(1,268435458,1);"
-		"INSERT INTO CANN_API VALUES(1300,1310,10000,4294967297,70,24),"
-		"(1320,1330,6000,4294967297,80,24),(1340,1350,31337,4294967297,81,24);"
-		"CREATE TABLE MSTX_EVENTS(startNs INTEGER,endNs INTEGER,eventType INTEGER,"
-		"rangeId INTEGER,category INTEGER,message INTEGER,globalTid INTEGER,"
-		"endGlobalTid INTEGER,domainId INTEGER,connectionId INTEGER);"
-		"INSERT INTO MSTX_EVENTS VALUES(1400,0,0,0,0,17,4294967297,0,0,4000000002),"
-		"(1500,1600,2,0,0,17,4294967297,0,0,4294967295);"
-		"CREATE TABLE GC_RECORD(startNs INTEGER,endNs INTEGER,globalTid INTEGER);"
-		"INSERT INTO GC_RECORD VALUES(1700,1800,4294967298);",
-		NP_HOST_OPS | NP_HOST_ARGS);
+	struct np_profile *p = load_sql(HOST, NP_HOST_OPS | NP_HOST_ARGS);
 	const struct np_host_ops *h = &p->host_ops;
 	const uint8_t layers[] = {NP_HOST_OP,    NP_HOST_QUEUE, NP_HOST_NODE, NP_HOST_HCCL,
 	                          NP_HOST_OTHER, NP_HOST_MSTX,  NP_HOST_MSTX, NP_HOST_GC};
@@ -62,33 +64,34 @@ static void host_ranges_come_from_four_tables(void **state)
 	np_profile_free(p);
 }
 
+#define MEMORY                                                                           \
+	STRINGS                                                                          \
+	"INSERT INTO STRING_IDS VALUES(50,'app'),(51,'device');"                         \
+	"CREATE TABLE OP_MEMORY(name INTEGER,size INTEGER,allocationTime INTEGER,"       \
+	"releaseTime INTEGER,activeReleaseTime INTEGER,duration INTEGER,"                \
+	"activeDuration INTEGER,allocationTotalAllocated INTEGER,"                       \
+	"allocationTotalReserved INTEGER,allocationTotalActive INTEGER,"                 \
+	"releaseTotalAllocated INTEGER,releaseTotalReserved INTEGER,"                    \
+	"releaseTotalActive INTEGER,streamPtr INTEGER,deviceId INTEGER);"                \
+	"INSERT INTO OP_MEMORY VALUES(536870913,512,1000,2000,NULL,1000,NULL,1048576,"   \
+	"3145728,NULL,1,1,1,1162636336,0),(536870913,512,NULL,1,1,1,1,1,1,1,1,1,1,1,0);" \
+	"CREATE TABLE MEMORY_RECORD(component INTEGER,timestamp INTEGER,"                \
+	"totalAllocated INTEGER,totalReserved INTEGER,totalActive INTEGER,"              \
+	"streamPtr INTEGER,deviceId INTEGER);"                                           \
+	"INSERT INTO MEMORY_RECORD VALUES(536870912,1500,1048576,2097152,NULL,1,0);"     \
+	"CREATE TABLE NPU_MODULE_MEM(moduleId INTEGER,timestampNs INTEGER,"              \
+	"totalReserved NUMERIC,deviceId INTEGER);"                                       \
+	"INSERT INTO NPU_MODULE_MEM VALUES(3,1600,524288,0);"                            \
+	"CREATE TABLE ENUM_MODULE(id INTEGER PRIMARY KEY,name TEXT);"                    \
+	"INSERT INTO ENUM_MODULE VALUES(3,'HCCL');"                                      \
+	"CREATE TABLE NPU_MEM(type INTEGER,ddr NUMERIC,hbm NUMERIC,timestampNs INTEGER," \
+	"deviceId INTEGER);"                                                             \
+	"INSERT INTO NPU_MEM VALUES(50,1048576,4194304,1700,0),(51,0,1024,1800,0);"
+
 static void memory_is_in_bytes_and_mib(void **state)
 {
 	(void)state;
-	struct np_profile *p = load_sql(
-		STRINGS
-		"INSERT INTO STRING_IDS VALUES(50,'app'),(51,'device');"
-		"CREATE TABLE OP_MEMORY(name INTEGER,size INTEGER,allocationTime INTEGER,"
-		"releaseTime INTEGER,activeReleaseTime INTEGER,duration INTEGER,"
-		"activeDuration INTEGER,allocationTotalAllocated INTEGER,"
-		"allocationTotalReserved INTEGER,allocationTotalActive INTEGER,"
-		"releaseTotalAllocated INTEGER,releaseTotalReserved INTEGER,"
-		"releaseTotalActive INTEGER,streamPtr INTEGER,deviceId INTEGER);"
-		"INSERT INTO OP_MEMORY VALUES(536870913,512,1000,2000,NULL,1000,NULL,1048576,"
-		"3145728,NULL,1,1,1,1162636336,0),(536870913,512,NULL,1,1,1,1,1,1,1,1,1,1,1,0);"
-		"CREATE TABLE MEMORY_RECORD(component INTEGER,timestamp INTEGER,"
-		"totalAllocated INTEGER,totalReserved INTEGER,totalActive INTEGER,"
-		"streamPtr INTEGER,deviceId INTEGER);"
-		"INSERT INTO MEMORY_RECORD VALUES(536870912,1500,1048576,2097152,NULL,1,0);"
-		"CREATE TABLE NPU_MODULE_MEM(moduleId INTEGER,timestampNs INTEGER,"
-		"totalReserved NUMERIC,deviceId INTEGER);"
-		"INSERT INTO NPU_MODULE_MEM VALUES(3,1600,524288,0);"
-		"CREATE TABLE ENUM_MODULE(id INTEGER PRIMARY KEY,name TEXT);"
-		"INSERT INTO ENUM_MODULE VALUES(3,'HCCL');"
-		"CREATE TABLE NPU_MEM(type INTEGER,ddr NUMERIC,hbm NUMERIC,timestampNs INTEGER,"
-		"deviceId INTEGER);"
-		"INSERT INTO NPU_MEM VALUES(50,1048576,4194304,1700,0),(51,0,1024,1800,0);",
-		NP_MEMORY | NP_COUNTERS);
+	struct np_profile *p = load_sql(MEMORY, NP_MEMORY | NP_COUNTERS);
 	const struct np_op_memory *o = &p->op_memory;
 	assert_int_equal(o->n, 1);
 	assert_str(TEXT(p, o->name[0]), "aten::empty");
@@ -149,12 +152,40 @@ static void counters_have_the_names_and_units_of_the_trace(void **state)
 	np_profile_free(p);
 }
 
+static void memory_may_run_out_anywhere(void **state)
+{
+	(void)state;
+	static const char *const sql[] = {HOST, MEMORY};
+	for (size_t i = 0; i < 2; i++) {
+		char path[4096];
+		(void)snprintf(path, sizeof path, "%s", temp_db(sql[i]));
+		unsigned failed = 0;
+		for (uint64_t n = 1; n < 1000; n++) {
+			struct np_profile *p = np_profile_new();
+			struct np_read read = {.profile = p, .what = NP_LOAD_ALL, .threads = 1};
+			np_mem_fail_after(n);
+			enum np_status st = np_read_profiler_db(&read, path, NULL);
+			np_mem_fail_after(0);
+			if (st == NP_OK)
+				assert_int_equal(i == 0 ? p->host_ops.n : p->memory.n,
+				                 i == 0 ? 8 : 3);
+			else
+				assert_int_equal(st, NP_E_NOMEM);
+			failed += st != NP_OK;
+			np_profile_free(p);
+		}
+		assert_true(failed > 20 && failed < 999);
+		temp_remove(path);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(host_ranges_come_from_four_tables),
 		cmocka_unit_test(memory_is_in_bytes_and_mib),
 		cmocka_unit_test(counters_have_the_names_and_units_of_the_trace),
+		cmocka_unit_test(memory_may_run_out_anywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,7 +180,7 @@ static void ragged_rows_are_read_and_told(void **state)
 	assert_int_equal(p->memory.device[0], NP_NO_U32);
 	assert_true(isnan(p->memory.reserved_mb[0]));
 	assert_int_equal(p->memory.device[1], 0);
-	assert_int_equal(diag(p, "CSV_RAGGED_ROWS")->count, 2);
+	assert_int_equal(diag(p, "RAGGED_ROWS")->count, 2);
 	np_profile_free(p);
 }
 

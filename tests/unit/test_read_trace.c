@@ -53,11 +53,11 @@ static void test_torch_ranges_go_to_their_layers(void **state)
 	(void)state;
 	struct np_profile *p = load(
 		"[{\"ph\":\"X\",\"name\":\"aten::add\",\"pid\":7,\"tid\":8,\"ts\":\"1000.001\","
-	        "\"dur\":5,"
+		"\"dur\":5,"
 		"\"cat\":\"cpu_op\",\"args\":{\"Sequence number\":41,\"Input Dims\":\"1;\\r\\n2\","
 		"\"Input type\":\"float\",\"Call stack\":\"a.py(1)\"}},"
 		"{\"ph\":\"X\",\"name\":\"Enqueue@x\",\"pid\":7,\"tid\":8,\"ts\":\"1000.002\","
-	        "\"dur\":4,"
+		"\"dur\":4,"
 		"\"cat\":\"enqueue\",\"args\":{\"correlation_id\":12}},"
 		"{\"ph\":\"X\",\"name\":\"f\",\"pid\":7,\"tid\":8,\"ts\":\"1000.003\",\"dur\":3,"
 		"\"cat\":\"python_function\"},"
@@ -114,12 +114,12 @@ static void test_a_step_is_the_first_range_of_torch_with_its_number(void **state
 	(void)state;
 	struct np_profile *p = load(
 		"[{\"ph\":\"X\",\"name\":\"ProfilerStep#6\",\"ts\":50,\"dur\":9,\"cat\":\"cpu_op\"}"
-	        ","
+		","
 		"{\"ph\":\"X\",\"name\":\"ProfilerStep#5\",\"ts\":5,\"dur\":1,\"cat\":\"mstx\"},"
 		"{\"ph\":\"X\",\"name\":\"ProfilerStep#5\",\"ts\":20,\"dur\":9,\"cat\":\"cpu_op\"},"
 		"{\"ph\":\"X\",\"name\":\"ProfilerStep#5\",\"ts\":10,\"dur\":9,\"cat\":\"cpu_op\"},"
 		"{\"ph\":\"X\",\"name\":\"ProfilerStep#x\",\"ts\":10,\"dur\":9,\"cat\":\"cpu_op\"}"
-	        "]");
+		"]");
 	assert_int_equal(p->steps.n, 2);
 	assert_int_equal(p->steps.id[0], 5);
 	assert_int_equal(p->steps.host_start_ns[0], 10000);
@@ -149,6 +149,29 @@ static void test_begin_and_end_make_ranges_and_the_unmatched_are_told(void **sta
 	np_profile_free(p);
 }
 
+static void test_host_rows_come_by_start_and_the_longer_first(void **state)
+{
+	(void)state;
+	static const char *const times[] = {"5,\"dur\":1", "4611686018427387,\"dur\":1",
+	                                    "5,\"dur\":3", "1736412474714258,\"dur\":1",
+	                                    "5,\"dur\":2", "5,\"dur\":3",
+	                                    "0,\"dur\":0"};
+	char text[2048] = "[";
+	for (size_t i = 0; i < 7; i++) {
+		size_t len = strlen(text);
+		(void)snprintf(text + len, sizeof text - len,
+		               "%s{\"ph\":\"X\",\"name\":\"%zu\",\"cat\":\"cpu_op\",\"ts\":%s}",
+		               i ? "," : "", i, times[i]);
+	}
+	(void)snprintf(text + strlen(text), 2, "]");
+	struct np_profile *p = load(text);
+	static const char *const names[] = {"6", "2", "5", "4", "0", "3", "1"};
+	assert_int_equal(p->host_ops.n, 7);
+	for (size_t i = 0; i < 7; i++)
+		assert_str(text_of(p, p->host_ops.name[i]), names[i]);
+	np_profile_free(p);
+}
+
 /* ── device ── */
 
 #define HARDWARE(pid, labels)                                                                 \
@@ -162,14 +185,14 @@ static void test_tasks_have_their_ids_and_the_device_of_their_label(void **state
 	struct np_profile *p = load(
 		"[{\"name\":\"AddN\",\"pid\":100,\"tid\":2,\"ts\":\"9\",\"dur\":1.5,\"args\":"
 		"{\"Model Id\":4294967295,\"Task Type\":\"AI_CORE\",\"Physic Stream Id\":2,\"Task "
-	        "Id\":3,"
+		"Id\":3,"
 		"\"Batch Id\":0,\"Subtask Id\":4294967295,\"connection_id\":990},\"ph\":\"X\"},"
 		"{\"name\":\"EVENT_WAIT\",\"pid\":3254508961,\"tid\":4,\"ts\":\"5\",\"dur\":1,"
-	        "\"args\":"
+		"\"args\":"
 		"{\"Task Type\":\"EVENT_WAIT_SQE\",\"Physic Stream Id\":4,\"Task Id\":65536,"
 		"\"Subtask Id\":7},\"ph\":\"X\"},"
 		"{\"name\":\"bare\",\"pid\":100,\"tid\":11,\"ts\":\"11\",\"dur\":1,\"ph\":\"X\"}"
-	        "," HARDWARE("100", "NPU 3") "," HARDWARE("3254508961", "NPU") "]");
+		"," HARDWARE("100", "NPU 3") "," HARDWARE("3254508961", "NPU") "]");
 	assert_int_equal(p->tasks.n, 3);
 	assert_int_equal(p->host_ops.n, 0);
 	assert_str(text_of(p, p->tasks.name[1]), "AddN");
@@ -196,7 +219,7 @@ static void test_tasks_have_their_ids_and_the_device_of_their_label(void **state
 #define COMM_OP(tid, ts, dur)                                                                 \
 	"{\"name\":\"hcom_allReduce__271_0_1\",\"pid\":9,\"tid\":" tid ",\"ts\":" ts          \
 	",\"dur\":" dur ",\"args\":{\"connection_id\":5,\"data_type\":\"FP32\",\"alg_type\":" \
-	                "\"RING\",\"count\":64},"                                             \
+	"\"RING\",\"count\":64},"                                                             \
 	"\"ph\":\"X\"}"
 #define COMM_TASK(tid, ts)                                                                      \
 	"{\"name\":\"Memcpy\",\"pid\":9,\"tid\":" tid ",\"ts\":" ts ",\"dur\":1,\"args\":"      \
@@ -250,7 +273,7 @@ static void test_overlap_lanes_are_no_host_rows_wherever_their_name_comes(void *
 		"{\"name\":\"unknown\",\"pid\":6,\"tid\":3,\"ts\":1,\"dur\":1,\"ph\":\"X\"},"
 		"{\"name\":\"process_name\",\"pid\":5,\"args\":{\"name\":\"Overlap Analysis\"},"
 		"\"ph\":\"M\"},{\"name\":\"Free\",\"pid\":5,\"tid\":3,\"ts\":1,\"dur\":1,\"ph\":"
-	        "\"X\"}]");
+		"\"X\"}]");
 	assert_int_equal(p->host_ops.n, 1);
 	assert_str(text_of(p, p->host_ops.name[0]), "unknown");
 	assert_int_equal(p->host_ops.layer[0], NP_HOST_OTHER);
@@ -265,7 +288,7 @@ static void test_every_numeric_argument_of_a_counter_is_a_row(void **state)
 		"{\"Read(MB/s)\":0.1,\"count\":-3e2,\"note\":\"x\"},\"ph\":\"C\"},"
 		"{\"name\":\"process_name\",\"pid\":64,\"args\":{\"name\":\"HBM\"},\"ph\":\"M\"},"
 		"{\"name\":\"process_labels\",\"pid\":64,\"args\":{\"labels\":\"NPU\"},\"ph\":"
-	        "\"M\"}]");
+		"\"M\"}]");
 	assert_int_equal(p->counters.n, 2);
 	assert_str(text_of(p, p->counters.process[0]), "HBM");
 	assert_str(text_of(p, p->counters.name[0]), "HBM 0/Read Read(MB/s)");
@@ -357,14 +380,14 @@ static void test_odd_pids_and_tids_get_ids_of_their_own(void **state)
 	(void)state;
 	struct np_profile *p = load(
 		"[{\"ph\":\"X\",\"name\":\"a\",\"pid\":\"host\",\"tid\":9223372036854775808,\"ts\":"
-	        "1,"
+		"1,"
 		"\"dur\":4,\"cat\":\"cpu_op\"},"
 		"{\"ph\":\"X\",\"name\":\"b\",\"pid\":\"42\",\"tid\":4294967295,\"ts\":2,\"dur\":4,"
 		"\"cat\":\"cpu_op\"},"
 		"{\"ph\":\"X\",\"name\":\"c\",\"pid\":\"host\",\"tid\":4278190079,\"ts\":3,\"dur\":"
-	        "4,"
+		"4,"
 		"\"cat\":\"cpu_op\"},{\"ph\":\"X\",\"name\":\"d\",\"ts\":4,\"dur\":4,\"cat\":\"cpu_"
-	        "op\"}]");
+		"op\"}]");
 	assert_int_equal(p->host_ops.pid[0], p->host_ops.pid[2]);
 	assert_true(p->host_ops.pid[0] >= NP_TRACE_ODD);
 	assert_true(p->host_ops.tid[0] >= NP_TRACE_ODD);
@@ -476,9 +499,9 @@ static void test_rows_of_an_earlier_file_are_left_alone(void **state)
 		"[" COMM_OP("0", "100", "50") "," COMM_TASK("1", "110") "," HARDWARE(
 			"8", "NPU 2") ","
 				      "{\"name\":\"k\",\"pid\":8,\"ts\":1,\"dur\":1,\"args\":{"
-	                              "\"Task Type\":\"AIV\"},\"ph\":\"X\"},"
+				      "\"Task Type\":\"AIV\"},\"ph\":\"X\"},"
 				      "{\"name\":\"h\",\"pid\":8,\"ts\":1,\"dur\":1,\"ph\":\"X\"}"
-	                              "," EVENT("z") "," LANE("9", "0",
+				      "," EVENT("z") "," LANE("9", "0",
 	                                                      "Group 586 Communication") "]";
 	struct np_profile *p = load(text);
 	assert_int_equal(p->tasks.n, 2);
@@ -547,24 +570,22 @@ static void assert_one_answer(np_str text)
 #define BAIT \
 	"}, {\\\"ph\\\": \\\"X\\\", \\\"name\\\": \\\"bait\\\", \\\"ts\\\": 1, \\\"dur\\\": 1}, {"
 
-static const char mixed[] =
-	"[" EVENT(
-		"one") ", {\"ph\": \"X\", \"name\": \"" BAIT BAIT BAIT
-		       "\", \"ts\": 3, \"dur\": 4, \"pid\":"
-		       " \"p\", \"tid\": \"t\"}, [" EVENT("no") ", " EVENT("no") "], " COMM_OP("0", "100", "50") ", " COMM_TASK(
-			       "1", "110") ",, {\"ph\": \"B\", \"pid\": \"q\", \"tid\": 1, \"ts\": "
-                                           "5, \"name\": \"be\"}, "
-					   "{\"ph\": \"X\", \"args\": {\"x\": [{\"a\": 1}, {\"a\": "
-                                           "2}, {\"a\": {}}]}, \"ts\": 1.5, \"dur\": 2,"
-					   " \"name\": \"\xc3\xa9\\u00e9\", \"cat\": \"cpu_op\"}, "
-                                           "{\"ph\": \"E\", \"pid\": \"q\", \"tid\": 1,"
-					   " \"ts\": 6}, {\"name\": \"c\", \"ts\": \"2.5\", "
-                                           "\"pid\": 64, \"args\": {\"a\": 1, \"b\": 2}, \"ph\":"
-					   " \"C\"}, {\"ph\": \"s\", \"id\": \"x1\", \"pid\": "
-                                           "\"q\", \"tid\": \"p\", \"ts\": 3, \"cat\": "
-                                           "\"c\"}, " EVENT("ProfilerStep#4") ", " LANE("9", "0", "Group 5 Communication") ", " HARDWARE(
-						   "\"p\"",
-						   "NPU 1") ", " EVENT("two") ", " EVENT("\x02") "]";
+static const char mixed[] = "[" EVENT(
+	"one") ", {\"ph\": \"X\", \"name\": \"" BAIT BAIT BAIT "\", \"ts\": 3, \"dur\": 4, \"pid\":"
+	       " \"p\", \"tid\": \"t\"}, [" EVENT("no") ", " EVENT("no") "], " COMM_OP("0", "100", "50") ", " COMM_TASK(
+		       "1",
+		       "110") ",, {\"ph\": \"B\", \"pid\": \"q\", \"tid\": 1, \"ts\": "
+			      "5, \"name\": \"be\"}, "
+			      "{\"ph\": \"X\", \"args\": {\"x\": [{\"a\": 1}, {\"a\": "
+			      "2}, {\"a\": {}}]}, \"ts\": 1.5, \"dur\": 2,"
+			      " \"name\": \"\xc3\xa9\\u00e9\", \"cat\": \"cpu_op\"}, "
+			      "{\"ph\": \"E\", \"pid\": \"q\", \"tid\": 1,"
+			      " \"ts\": 6}, {\"name\": \"c\", \"ts\": \"2.5\", "
+			      "\"pid\": 64, \"args\": {\"a\": 1, \"b\": 2}, \"ph\":"
+			      " \"C\"}, {\"ph\": \"s\", \"id\": \"x1\", \"pid\": "
+			      "\"q\", \"tid\": \"p\", \"ts\": 3, \"cat\": "
+			      "\"c\"}, " EVENT("ProfilerStep#4") ", " LANE("9", "0", "Group 5 Communication") ", " HARDWARE(
+				      "\"p\"", "NPU 1") ", " EVENT("two") ", " EVENT("\x02") "]";
 
 static void test_threads_windows_and_the_exact_reader_agree(void **state)
 {
@@ -725,6 +746,7 @@ int main(void)
 		cmocka_unit_test(test_cann_prefixes_are_cut_off_and_name_the_layer),
 		cmocka_unit_test(test_a_step_is_the_first_range_of_torch_with_its_number),
 		cmocka_unit_test(test_begin_and_end_make_ranges_and_the_unmatched_are_told),
+		cmocka_unit_test(test_host_rows_come_by_start_and_the_longer_first),
 		cmocka_unit_test(test_tasks_have_their_ids_and_the_device_of_their_label),
 		cmocka_unit_test(test_communication_tasks_belong_to_the_operation_of_their_lane),
 		cmocka_unit_test(test_overlap_lanes_are_no_host_rows_wherever_their_name_comes),
