@@ -18,6 +18,16 @@ static enum np_file_kind kind_of(mode_t mode)
 	return S_ISLNK(mode) ? NP_FILE_LINK : NP_FILE_OTHER;
 }
 
+/* File systems can hold times that 64 bits of nanoseconds cannot (after 2262). */
+static np_ns time_of(struct timespec time)
+{
+	np_ns ns;
+	if (__builtin_mul_overflow((np_ns)time.tv_sec, (np_ns)1000000000, &ns) ||
+	    __builtin_add_overflow(ns, (np_ns)time.tv_nsec, &ns))
+		return time.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
 enum np_status np_file_stat(const char *path, bool follow, struct np_file_stat *out,
                             struct np_err *err)
 {
@@ -30,7 +40,7 @@ enum np_status np_file_stat(const char *path, bool follow, struct np_file_stat *
 	}
 	out->kind = kind_of(st.st_mode);
 	out->size_bytes = (uint64_t)st.st_size;
-	out->mtime_ns = (np_ns)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	out->mtime_ns = time_of(st.st_mtim);
 	out->dev = st.st_dev;
 	out->ino = st.st_ino;
 	out->mode = st.st_mode & 07777;

@@ -26,7 +26,7 @@ enum np_file_kind {
 struct np_file_stat {
 	enum np_file_kind kind;
 	uint64_t size_bytes;
-	np_ns mtime_ns;
+	np_ns mtime_ns; /* that of the year 2262 for a later one */
 	uint64_t dev, ino;
 	unsigned mode;
 };
