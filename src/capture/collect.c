@@ -20,13 +20,29 @@
 
 #include "capture/discover.h"
 
+static const char *why_no_file(enum np_file_kind kind)
+{
+	switch (kind) {
+	case NP_FILE_NONE:
+		return "a symbolic link that leads nowhere";
+	case NP_FILE_DIR:
+		return "a directory, where a file belongs";
+	default:
+		return "neither a file nor a link to one (a pipe, socket or device)";
+	}
+}
+
 static void add_file(struct np_captures *all, struct np_capture *capture, const char *path,
                      const struct np_name *name)
 {
 	struct np_file_stat st;
 	struct np_err err = {0};
-	if (np_file_stat(path, true, &st, &err) != NP_OK || st.kind != NP_FILE_REG)
+	if (np_file_stat(path, true, &st, &err) != NP_OK || st.kind != NP_FILE_REG) {
+		if (name->role != NP_ROLE_NONE && name->role != NP_ROLE_OTHER_CSV)
+			np_problem_add(all, capture, "UNREADABLE", path, "%s",
+			               err.code != NP_OK ? err.msg : why_no_file(st.kind));
 		return;
+	}
 	all->files++;
 	all->bytes += st.size_bytes;
 	if (name->role == NP_ROLE_NONE)
@@ -56,10 +72,13 @@ static bool add_dir(struct np_captures *all, struct np_capture *capture, const c
 	}
 	for (size_t i = 0; i < listing->n; i++) {
 		const struct np_dir_entry *entry = &listing->v[i];
-		if (entry->kind == NP_FILE_DIR)
+		struct np_name name = np_name_parse(np_str_of(entry->name));
+		/* any directory may end in .log or .csv; one named kernel_details.csv may not */
+		if (entry->kind == NP_FILE_DIR &&
+		    (name.role == NP_ROLE_NONE || name.role == NP_ROLE_LOG ||
+		     name.role == NP_ROLE_OTHER_CSV))
 			continue;
 		const char *file = np_path_join(&all->arena, path, entry->name);
-		struct np_name name = np_name_parse(np_str_of(entry->name));
 		if (file)
 			add_file(all, capture, file, &name);
 		if (strcmp(entry->name, "analyse.done") == 0)
@@ -155,13 +174,30 @@ static bool below(const char *path, const char *dir)
 	return len && strncmp(path, dir, len) == 0 && path[len] == '/';
 }
 
-static void drop_file(struct np_captures *all, struct np_capture *capture, size_t i,
-                      const char *reason)
+/* Keep those for which keep() is true, in their order; it tells why not. */
+static void keep_files(struct np_captures *all, struct np_capture *capture,
+                       bool (*keep)(struct np_captures *all, struct np_capture *capture,
+                                    const struct np_file *file, void *ctx),
+                       void *ctx)
 {
-	np_leave_out(all, capture->files.v[i].path, reason);
-	memmove(&capture->files.v[i], &capture->files.v[i + 1],
-	        (capture->files.n - i - 1) * sizeof *capture->files.v);
-	capture->files.n--;
+	size_t n = 0;
+	for (size_t i = 0; i < capture->files.n; i++)
+		if (keep(all, capture, &capture->files.v[i], ctx))
+			capture->files.v[n++] = capture->files.v[i];
+	capture->files.n = n;
+}
+
+static bool is_not_of_msprof(struct np_captures *all, struct np_capture *capture,
+                             const struct np_file *file, void *ctx)
+{
+	(void)ctx;
+	bool msprof = false;
+	for (size_t k = 0; k < capture->prof_dirs.n && !msprof; k++)
+		msprof = below(file->path, capture->prof_dirs.v[k]);
+	if (!msprof || file->role == NP_ROLE_INFO_JSON || file->role == NP_ROLE_SAMPLE_JSON)
+		return true;
+	np_leave_out(all, file->path, "torch_npu exported the same data");
+	return false;
 }
 
 /* torch_npu's own export makes msprof's deliverables below PROF_… redundant. */
@@ -173,33 +209,32 @@ static void prefer_torch_output(struct np_captures *all, struct np_capture *capt
 		       (capture->files.v[i].role == NP_ROLE_KERNELS ||
 		        capture->files.v[i].role == NP_ROLE_PROFILER_DB ||
 		        capture->files.v[i].role == NP_ROLE_TRACE);
-	for (size_t i = capture->files.n; own && i-- > 0;) {
-		const struct np_file *file = &capture->files.v[i];
-		bool msprof = false;
-		for (size_t k = 0; k < capture->prof_dirs.n; k++)
-			msprof |= below(file->path, capture->prof_dirs.v[k]);
-		if (msprof && file->role != NP_ROLE_INFO_JSON && file->role != NP_ROLE_SAMPLE_JSON)
-			drop_file(all, capture, i, "torch_npu exported the same data");
-	}
+	if (own)
+		keep_files(all, capture, is_not_of_msprof, NULL);
+}
+
+static bool is_newest(struct np_captures *all, struct np_capture *capture,
+                      const struct np_file *file, void *ctx)
+{
+	const char *newest = ((const char **)ctx)[file->role];
+	if (file->role == NP_ROLE_LOG || !*file->timestamp || strcmp(newest, file->timestamp) == 0)
+		return true;
+	np_problem_add(all, capture, "SEVERAL_EXPORTS", file->path,
+	               "left out, an export of %s is newer", newest);
+	np_leave_out(all, file->path, "an older export of the same data");
+	return false;
 }
 
 /* A second export leaves a second time stamp: only the newest of a role counts. */
 static void keep_newest_stamp(struct np_captures *all, struct np_capture *capture)
 {
-	for (size_t i = capture->files.n; i-- > 0;) {
+	const char *newest[NP_N_ROLES] = {NULL};
+	for (size_t i = 0; i < capture->files.n; i++) {
 		const struct np_file *file = &capture->files.v[i];
-		const char *newest = file->timestamp;
-		for (size_t k = 0; k < capture->files.n; k++)
-			if (capture->files.v[k].role == file->role &&
-			    strcmp(capture->files.v[k].timestamp, newest) > 0)
-				newest = capture->files.v[k].timestamp;
-		if (file->role != NP_ROLE_LOG && *file->timestamp && newest != file->timestamp &&
-		    strcmp(newest, file->timestamp) != 0) {
-			np_problem_add(all, capture, "SEVERAL_EXPORTS", file->path,
-			               "left out, an export of %s is newer", newest);
-			drop_file(all, capture, i, "an older export of the same data");
-		}
+		if (!newest[file->role] || strcmp(file->timestamp, newest[file->role]) > 0)
+			newest[file->role] = file->timestamp;
 	}
+	keep_files(all, capture, is_newest, newest);
 }
 
 static int by_role(const void *a, const void *b)
