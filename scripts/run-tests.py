@@ -6,7 +6,7 @@
   run-tests.py reset                                      forget earlier results
   run-tests.py total                                      the closing line, from all results
 
-cmocka executables are run with TAP output, and every case counts: also those
+cmocka executables and tests/e2e print TAP, and every case counts: also those
 that a crash kept from running count as failed. Other ctest entries count as
 one case each. Results are kept in build/check/results.tsv until `reset`.
 Exit status: 0 nothing failed, 1 something did, 2 usage.
@@ -68,7 +68,7 @@ def count_entry(name, status, output):
             print(f"  FAILED {name}: not run")
         return counts
     failures = []
-    if name.startswith("unit."):
+    if name.startswith(("unit.", "e2e.")):  # those print TAP
         counts, planned, failures = count_tap(output)
         ran = counts.passed + counts.failed + counts.skipped
         if planned > ran:

@@ -19,6 +19,16 @@ static enum np_file_kind kind_of(mode_t mode)
 	return S_ISLNK(mode) ? NP_FILE_LINK : NP_FILE_OTHER;
 }
 
+/* File systems can hold times that 64 bits of nanoseconds cannot (after 2262). */
+static np_ns time_of(struct timespec time)
+{
+	np_ns ns;
+	if (__builtin_mul_overflow((np_ns)time.tv_sec, (np_ns)1000000000, &ns) ||
+	    __builtin_add_overflow(ns, (np_ns)time.tv_nsec, &ns))
+		return time.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
 enum np_status np_file_stat(const char *path, bool follow, struct np_file_stat *out,
                             struct np_err *err)
 {
@@ -31,7 +41,7 @@ enum np_status np_file_stat(const char *path, bool follow, struct np_file_stat *
 	}
 	out->kind = kind_of(st.st_mode);
 	out->size_bytes = (uint64_t)st.st_size;
-	out->mtime_ns = (np_ns)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	out->mtime_ns = time_of(st.st_mtim);
 	out->dev = st.st_dev;
 	out->ino = st.st_ino;
 	out->mode = st.st_mode & 07777;
@@ -175,15 +185,27 @@ enum np_status np_outfile_begin(struct np_outfile *self, const char *path, struc
 	self->file = NULL;
 	if ((size_t)snprintf(self->path, sizeof self->path, "%s", path) >= sizeof self->path)
 		return np_err_set(err, NP_E_LIMIT, path, "path too long");
-	(void)snprintf(self->temp, sizeof self->temp, "%s.%ld.tmp", path, (long)getpid());
-	int fd = open(self->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+	/* a device, a pipe or a terminal is written to, never replaced; and what a link
+	 * points to is replaced, not the link */
+	struct np_file_stat st;
+	NP_TRY(np_file_stat(path, true, &st, err));
+	self->direct = st.kind == NP_FILE_OTHER;
+	char *resolved = st.kind == NP_FILE_REG ? realpath(path, NULL) : NULL;
+	if (resolved && strlen(resolved) < sizeof self->path)
+		memcpy(self->path, resolved, strlen(resolved) + 1);
+	free(resolved);
+	(void)snprintf(self->temp, sizeof self->temp, "%s.%ld.tmp", self->path, (long)getpid());
+	int fd = self->direct ? open(path, O_WRONLY | O_CLOEXEC)
+	                      : open(self->temp,
+	                             O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
 		return np_err_sys(err, errno, path, "create it");
 	self->file = fdopen(fd, "w");
 	if (!self->file) {
 		int saved = errno;
 		(void)close(fd);
-		(void)unlink(self->temp);
+		if (!self->direct)
+			(void)unlink(self->temp);
 		return np_err_sys(err, saved, path, "create it");
 	}
 	return NP_OK;
@@ -191,20 +213,22 @@ enum np_status np_outfile_begin(struct np_outfile *self, const char *path, struc
 
 enum np_status np_outfile_commit(struct np_outfile *self, struct np_err *err)
 {
-	bool ok = fflush(self->file) == 0 && !ferror(self->file) && fsync(fileno(self->file)) == 0;
+	bool ok = fflush(self->file) == 0 && !ferror(self->file) &&
+	          (self->direct || fsync(fileno(self->file)) == 0);
 	int saved = errno;
 	if (fclose(self->file) != 0 && ok) {
 		ok = false;
 		saved = errno;
 	}
 	self->file = NULL;
-	if (ok && rename(self->temp, self->path) != 0) {
+	if (ok && !self->direct && rename(self->temp, self->path) != 0) {
 		ok = false;
 		saved = errno;
 	}
 	if (ok)
 		return NP_OK;
-	(void)unlink(self->temp);
+	if (!self->direct)
+		(void)unlink(self->temp);
 	return np_err_sys(err, saved, self->path, "write it");
 }
 
@@ -214,7 +238,8 @@ void np_outfile_abort(struct np_outfile *self)
 		return;
 	(void)fclose(self->file);
 	self->file = NULL;
-	(void)unlink(self->temp);
+	if (!self->direct)
+		(void)unlink(self->temp);
 }
 
 enum np_status np_mkdirs(const char *path, struct np_err *err)

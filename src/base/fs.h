@@ -26,7 +26,7 @@ enum np_file_kind {
 struct np_file_stat {
 	enum np_file_kind kind;
 	uint64_t size_bytes;
-	np_ns mtime_ns;
+	np_ns mtime_ns; /* that of the year 2262 for a later one */
 	uint64_t dev, ino;
 	unsigned mode;
 };
@@ -64,12 +64,15 @@ enum np_status np_file_slurp(struct np_arena *arena, const char *path, size_t ma
                              np_str *out, struct np_err *err);
 
 /*
- * A file that appears under `path` only when it is complete:
- * begin, write to `file`, then commit (flush, fsync, rename) or abort.
+ * A file that appears under `path` only when it is complete: begin, write to
+ * `file`, then commit (flush, fsync, rename) or abort. What is no regular file
+ * (/dev/null, a named pipe) is written to directly and never replaced; of a link
+ * the file that it points to is replaced.
  */
 struct np_outfile {
 	struct _IO_FILE *file; /* a FILE * */
 	char path[4096], temp[4096 + 32];
+	bool direct; /* path is a device, a pipe or the like: written to as it is */
 };
 
 enum np_status np_outfile_begin(struct np_outfile *self, const char *path, struct np_err *err);

@@ -4,12 +4,19 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/seed.h"
+
 struct np_intern_slot {
 	uint32_t tag; /* the upper half of the hash */
 	uint32_t id;  /* NP_ID_NONE: empty */
 };
 
 enum { FIRST_SLOTS = 1024 };
+
+static uint64_t hash_of(const struct np_intern *self, np_str text)
+{
+	return XXH3_64bits_withSeed(text.ptr ? text.ptr : "", text.len, self->seed);
+}
 
 static bool resize(struct np_intern *self, size_t slots)
 {
@@ -18,7 +25,7 @@ static bool resize(struct np_intern *self, size_t slots)
 		return false;
 	memset(fresh, 0xff, slots * sizeof *fresh);
 	for (size_t id = 0; id < self->strings.n; id++) {
-		uint64_t hash = XXH3_64bits(self->strings.v[id].ptr, self->strings.v[id].len);
+		uint64_t hash = hash_of(self, self->strings.v[id]);
 		size_t i = hash & (slots - 1);
 		while (fresh[i].id != NP_ID_NONE)
 			i = (i + 1) & (slots - 1);
@@ -34,6 +41,7 @@ bool np_intern_init(struct np_intern *self)
 {
 	memset(self, 0, sizeof *self);
 	np_arena_init(&self->text);
+	self->seed = np_hash_seed();
 	return resize(self, FIRST_SLOTS) && np_intern_add(self, NP_STR("")) == 0;
 }
 
@@ -59,7 +67,7 @@ static size_t probe(const struct np_intern *self, np_str text, uint64_t hash)
 
 uint32_t np_intern_add(struct np_intern *self, np_str text)
 {
-	uint64_t hash = XXH3_64bits(text.ptr ? text.ptr : "", text.len);
+	uint64_t hash = hash_of(self, text);
 	size_t at = probe(self, text, hash);
 	if (self->slots[at].id != NP_ID_NONE)
 		return self->slots[at].id;
@@ -80,7 +88,7 @@ uint32_t np_intern_add(struct np_intern *self, np_str text)
 
 uint32_t np_intern_find(const struct np_intern *self, np_str text)
 {
-	return self->slots[probe(self, text, XXH3_64bits(text.ptr ? text.ptr : "", text.len))].id;
+	return self->slots[probe(self, text, hash_of(self, text))].id;
 }
 
 np_str np_intern_get(const struct np_intern *self, uint32_t id)

@@ -23,7 +23,8 @@ struct np_intern {
 	struct np_arena text;
 	NP_VEC(np_str) strings;
 	struct np_intern_slot *slots;
-	size_t mask; /* slots - 1 */
+	size_t mask;   /* slots - 1 */
+	uint64_t seed; /* of the hash, see base/seed.h */
 };
 
 /* false: out of memory (release is still right) */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/seed.h"
 
 struct np_map_slot {
 	uint64_t key;
@@ -20,10 +21,11 @@ void np_map_release(struct np_map *self)
 	np_map_init(self);
 }
 
-/* Fibonacci hashing on the folded key: ids are dense, or spaced evenly. */
+/* Ids are dense, or spaced evenly, or chosen by somebody who knows this function. */
 static size_t slot_of(const struct np_map *self, uint64_t key)
 {
-	uint64_t hash = (key ^ (key >> 32)) * UINT64_C(0x9E3779B97F4A7C15);
+	uint64_t hash = (key ^ self->seed) * UINT64_C(0x9E3779B97F4A7C15);
+	hash = (hash ^ (hash >> 32)) * (self->seed | 1);
 	return (size_t)(hash >> 20) & self->mask;
 }
 
@@ -37,7 +39,9 @@ static struct np_map_slot *probe(const struct np_map *self, uint64_t key)
 
 static bool resize(struct np_map *self, size_t slots)
 {
-	struct np_map fresh = {.mask = slots - 1, .n = self->n};
+	struct np_map fresh = {.mask = slots - 1, .n = self->n, .seed = self->seed};
+	if (!self->slots)
+		fresh.seed = np_hash_seed();
 	fresh.slots = np_realloc(NULL, slots, sizeof *fresh.slots);
 	if (!fresh.slots)
 		return false;

@@ -14,6 +14,7 @@
 struct np_map {
 	struct np_map_slot *slots; /* NULL while empty */
 	size_t mask, n;
+	uint64_t seed; /* of the hash, see base/seed.h */
 };
 
 void np_map_init(struct np_map *self);

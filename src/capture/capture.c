@@ -159,23 +159,57 @@ static enum np_status load_all(const struct np_capture *self, unsigned what, uns
 	return NP_OK;
 }
 
+/*
+ * Where each step's time begins at the earliest, it or any later one: never
+ * falling, so that the last step that began before a time can be searched, in
+ * whatever order the steps are. NULL: out of memory.
+ */
+static np_ns *earliest_starts(const struct np_steps *steps)
+{
+	np_ns *earliest = np_realloc(NULL, steps->n, sizeof *earliest);
+	np_ns least = INT64_MAX;
+	for (size_t s = steps->n; earliest && s-- > 0; earliest[s] = least)
+		if (steps->host_start_ns[s] != NP_NO_I64 && steps->host_start_ns[s] < least)
+			least = steps->host_start_ns[s];
+	return earliest;
+}
+
+/* How many of the ascending values are at most `value`. */
+static size_t count_up_to(const np_ns *values, size_t n, np_ns value)
+{
+	size_t low = 0, high = n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (values[middle] <= value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* Rows outside a Step Id column belong to the step whose host range covers them (A40). */
-static void assign_missing_steps(struct np_profile *profile)
+static bool assign_missing_steps(struct np_profile *profile)
 {
 	const struct np_steps *steps = &profile->steps;
 	struct np_kernels *kernels = &profile->kernels;
 	for (size_t i = 0; i < kernels->n; i++)
 		if (kernels->step[i] != NP_NO_U32)
-			return; /* the exporter's own assignment stands */
-	for (size_t i = 0; i < kernels->n; i++)
-		for (size_t s = steps->n; s-- > 0;)
-			if (steps->host_start_ns[s] != NP_NO_I64 &&
-			    kernels->start_ns[i] >= steps->host_start_ns[s]) {
-				bool last = s + 1 == steps->n;
-				if (!last || kernels->start_ns[i] <= steps->host_end_ns[s])
-					kernels->step[i] = (uint32_t)s;
-				break;
-			}
+			return true; /* the exporter's own assignment stands */
+	if (steps->n == 0)
+		return true;
+	np_ns *earliest = earliest_starts(steps);
+	if (!earliest)
+		return false;
+	for (size_t i = 0; i < kernels->n; i++) {
+		size_t s = count_up_to(earliest, steps->n, kernels->start_ns[i]);
+		if (s == 0)
+			continue;
+		if (s < steps->n || kernels->start_ns[i] <= steps->host_end_ns[s - 1])
+			kernels->step[i] = (uint32_t)(s - 1);
+	}
+	np_free(earliest);
+	return true;
 }
 
 enum np_status np_capture_load(const struct np_capture *self, unsigned what, unsigned threads,
@@ -190,11 +224,9 @@ enum np_status np_capture_load(const struct np_capture *self, unsigned what, uns
 	enum np_status status = load_all(self, what, threads, profile, err);
 	if (status == NP_OK && !np_profile_finish_steps(profile))
 		status = np_err_nomem(err);
-	if (status == NP_OK && (what & NP_KERNELS)) {
-		assign_missing_steps(profile);
-		if (!np_profile_finish_kernels(profile))
-			status = np_err_nomem(err);
-	}
+	if (status == NP_OK && (what & NP_KERNELS) &&
+	    (!assign_missing_steps(profile) || !np_profile_finish_kernels(profile)))
+		status = np_err_nomem(err);
 	if (status != NP_OK) {
 		np_profile_free(profile);
 		return status;

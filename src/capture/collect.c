@@ -20,6 +20,18 @@
 
 #include "capture/discover.h"
 
+static const char *why_no_file(enum np_file_kind kind)
+{
+	switch (kind) {
+	case NP_FILE_NONE:
+		return "a symbolic link that leads nowhere";
+	case NP_FILE_DIR:
+		return "a directory, where a file belongs";
+	default:
+		return "neither a file nor a link to one (a pipe, socket or device)";
+	}
+}
+
 static void add_file(struct np_captures *all, struct np_capture *capture, const char *path,
                      const struct np_name *name)
 {
@@ -28,6 +40,9 @@ static void add_file(struct np_captures *all, struct np_capture *capture, const 
 	if (np_file_stat(path, true, &st, &err) != NP_OK || st.kind != NP_FILE_REG) {
 		if (name->role != NP_ROLE_NONE && st.kind != NP_FILE_DIR)
 			np_leave_out(all, path, "a link that leads nowhere, or no regular file");
+		if (name->role != NP_ROLE_NONE && name->role != NP_ROLE_OTHER_CSV)
+			np_problem_add(all, capture, "UNREADABLE", path, "%s",
+			               err.code != NP_OK ? err.msg : why_no_file(st.kind));
 		return;
 	}
 	all->files++;
@@ -59,10 +74,13 @@ static bool add_dir(struct np_captures *all, struct np_capture *capture, const c
 	}
 	for (size_t i = 0; i < listing->n; i++) {
 		const struct np_dir_entry *entry = &listing->v[i];
-		if (entry->kind == NP_FILE_DIR)
+		struct np_name name = np_name_parse(np_str_of(entry->name));
+		/* any directory may end in .log or .csv; one named kernel_details.csv may not */
+		if (entry->kind == NP_FILE_DIR &&
+		    (name.role == NP_ROLE_NONE || name.role == NP_ROLE_LOG ||
+		     name.role == NP_ROLE_OTHER_CSV))
 			continue;
 		const char *file = np_path_join(&all->arena, path, entry->name);
-		struct np_name name = np_name_parse(np_str_of(entry->name));
 		all->out_of_memory |= !file;
 		if (file)
 			add_file(all, capture, file, &name);
@@ -167,13 +185,17 @@ static bool below(const char *path, const char *dir)
 	return len && strncmp(path, dir, len) == 0 && path[len] == '/';
 }
 
-static void drop_file(struct np_captures *all, struct np_capture *capture, size_t i,
-                      const char *reason)
+/* Keep those for which keep() is true, in their order; it tells why not. */
+static void keep_files(struct np_captures *all, struct np_capture *capture,
+                       bool (*keep)(struct np_captures *all, struct np_capture *capture,
+                                    const struct np_file *file, void *ctx),
+                       void *ctx)
 {
-	np_leave_out(all, capture->files.v[i].path, reason);
-	memmove(&capture->files.v[i], &capture->files.v[i + 1],
-	        (capture->files.n - i - 1) * sizeof *capture->files.v);
-	capture->files.n--;
+	size_t n = 0;
+	for (size_t i = 0; i < capture->files.n; i++)
+		if (keep(all, capture, &capture->files.v[i], ctx))
+			capture->files.v[n++] = capture->files.v[i];
+	capture->files.n = n;
 }
 
 /* What torch_npu makes of an msprof deliverable (R40); NONE: nothing takes its place. */
@@ -195,50 +217,55 @@ static enum np_role torch_name_of(enum np_role role)
 	}
 }
 
-static bool exported(const struct np_capture *capture, enum np_role role)
+/* Is it a file of msprof below PROF_… whose data torch_npu exported as well? File by
+ * file, since an export that failed half-way leaves the rest to msprof's. */
+static bool is_not_redundant(struct np_captures *all, struct np_capture *capture,
+                             const struct np_file *file, void *ctx)
 {
-	for (size_t i = 0; i < capture->files.n; i++)
-		if (capture->files.v[i].role == role &&
-		    below(capture->files.v[i].path, capture->output))
-			return true;
+	const bool *exported = ctx; /* by role, in torch_npu's output */
+	enum np_role own = torch_name_of(file->role);
+	bool msprof = false;
+	for (size_t k = 0; k < capture->prof_dirs.n && !msprof; k++)
+		msprof = below(file->path, capture->prof_dirs.v[k]);
+	if (!msprof || own == NP_ROLE_NONE || (!exported[NP_ROLE_PROFILER_DB] && !exported[own]))
+		return true;
+	np_leave_out(all, file->path, "torch_npu exported the same data");
 	return false;
 }
 
-/* torch_npu's own export makes msprof's file of the same data below PROF_… redundant:
- * file by file, since an export that failed half-way leaves the rest to msprof's. */
 static void prefer_torch_output(struct np_captures *all, struct np_capture *capture)
 {
+	bool exported[NP_N_ROLES] = {false};
 	if (!capture->output || !np_str_is(np_path_base(capture->output), NP_OUTPUT_DIR))
 		return;
-	bool database = exported(capture, NP_ROLE_PROFILER_DB);
-	for (size_t i = capture->files.n; i-- > 0;) {
-		const struct np_file *file = &capture->files.v[i];
-		enum np_role own = torch_name_of(file->role);
-		bool msprof = false;
-		for (size_t k = 0; k < capture->prof_dirs.n; k++)
-			msprof |= below(file->path, capture->prof_dirs.v[k]);
-		if (msprof && own != NP_ROLE_NONE && (database || exported(capture, own)))
-			drop_file(all, capture, i, "torch_npu exported the same data");
-	}
+	for (size_t i = 0; i < capture->files.n; i++)
+		if (below(capture->files.v[i].path, capture->output))
+			exported[capture->files.v[i].role] = true;
+	keep_files(all, capture, is_not_redundant, exported);
+}
+
+static bool is_newest(struct np_captures *all, struct np_capture *capture,
+                      const struct np_file *file, void *ctx)
+{
+	const char *newest = ((const char **)ctx)[file->role];
+	if (file->role == NP_ROLE_LOG || !*file->timestamp || strcmp(newest, file->timestamp) == 0)
+		return true;
+	np_problem_add(all, capture, "SEVERAL_EXPORTS", file->path,
+	               "left out, an export of %s is newer", newest);
+	np_leave_out(all, file->path, "an older export of the same data");
+	return false;
 }
 
 /* A second export leaves a second time stamp: only the newest of a role counts. */
 static void keep_newest_stamp(struct np_captures *all, struct np_capture *capture)
 {
-	for (size_t i = capture->files.n; i-- > 0;) {
+	const char *newest[NP_N_ROLES] = {NULL};
+	for (size_t i = 0; i < capture->files.n; i++) {
 		const struct np_file *file = &capture->files.v[i];
-		const char *newest = file->timestamp;
-		for (size_t k = 0; k < capture->files.n; k++)
-			if (capture->files.v[k].role == file->role &&
-			    strcmp(capture->files.v[k].timestamp, newest) > 0)
-				newest = capture->files.v[k].timestamp;
-		if (file->role != NP_ROLE_LOG && *file->timestamp && newest != file->timestamp &&
-		    strcmp(newest, file->timestamp) != 0) {
-			np_problem_add(all, capture, "SEVERAL_EXPORTS", file->path,
-			               "left out, an export of %s is newer", newest);
-			drop_file(all, capture, i, "an older export of the same data");
-		}
+		if (!newest[file->role] || strcmp(file->timestamp, newest[file->role]) > 0)
+			newest[file->role] = file->timestamp;
 	}
+	keep_files(all, capture, is_newest, newest);
 }
 
 /* Tables that one export writes once: a second one beside it is somebody's copy, and
@@ -251,25 +278,37 @@ static bool is_single(enum np_role role)
 	       role == NP_ROLE_COMM_MATRIX;
 }
 
+/* The better one of two files of one kind: the shorter name, then the first. */
+static bool is_better(const struct np_file *file, const struct np_file *other)
+{
+	size_t len = strlen(file->path), other_len = strlen(other->path);
+	return len != other_len ? len < other_len : strcmp(file->path, other->path) < 0;
+}
+
+/* The files are sorted, so those of one role and slice stand together. */
 static void keep_one_of_each(struct np_captures *all, struct np_capture *capture)
 {
-	for (size_t i = capture->files.n; i-- > 0;) {
-		const struct np_file *file = &capture->files.v[i];
-		if (!is_single(file->role))
-			continue;
-		for (size_t k = 0; k < capture->files.n; k++) {
-			const struct np_file *other = &capture->files.v[k];
-			size_t len = strlen(file->path), other_len = strlen(other->path);
-			if (k == i || other->role != file->role || other->slice != file->slice ||
-			    len < other_len ||
-			    (len == other_len && strcmp(file->path, other->path) < 0))
+	struct np_file *files = capture->files.v;
+	size_t n = 0, end;
+	for (size_t i = 0; i < capture->files.n; i = end) {
+		struct np_file best = files[i];
+		for (end = i + 1; end < capture->files.n && files[end].role == best.role &&
+		                  files[end].slice == best.slice;
+		     end++)
+			if (is_better(&files[end], &best))
+				best = files[end];
+		for (size_t k = i; k < end; k++) {
+			if (!is_single(best.role) || files[k].path == best.path) {
+				files[n++] = files[k];
 				continue;
-			np_problem_add(all, capture, "SEVERAL_FILES", file->path,
-			               "left out, %s is of the same kind", other->path);
-			drop_file(all, capture, i, "another file of the same kind is beside it");
-			break;
+			}
+			np_problem_add(all, capture, "SEVERAL_FILES", files[k].path,
+			               "left out, %s is of the same kind", best.path);
+			np_leave_out(all, files[k].path,
+			             "another file of the same kind is beside it");
 		}
 	}
+	capture->files.n = n;
 }
 
 static int by_role(const void *a, const void *b)

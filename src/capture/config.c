@@ -58,19 +58,19 @@ static const char *joined(struct np_captures *all, const struct np_jval *value)
 {
 	if (np_jstr(value).len)
 		return keep(all, np_jstr(value));
-	const char *text = "";
+	struct np_buf text = {0};
 	for (size_t i = 0; value && value->type == NP_J_ARRAY && i < value->n; i++) {
 		np_str item = np_jstr(&value->child[i]);
 		np_str behind;
 		np_str before = np_str_cut(item, '.', &behind);
-		np_str shown = behind.len ? behind : before;
-		text = np_arena_printf(&all->arena, "%s%s%.*s", text, *text ? "," : "",
-		                       NP_FMT(shown));
-		all->out_of_memory |= !text;
-		if (!text)
-			return "";
+		if (text.len)
+			np_buf_add_char(&text, ',');
+		np_buf_add_str(&text, behind.len ? behind : before);
 	}
-	return text;
+	all->out_of_memory |= text.failed;
+	const char *copy = keep(all, text.failed ? NP_STR("") : np_buf_str(&text));
+	np_buf_release(&text);
+	return copy;
 }
 
 static void read_schedule(struct np_config *config, const struct np_jval *schedule)
@@ -84,14 +84,14 @@ static void read_schedule(struct np_config *config, const struct np_jval *schedu
 	config->skip_first_wait = number(np_jget(schedule, "skip_first_wait"), 0);
 }
 
+/* The tree goes to `scratch`: it is many times as large as what is kept of it. */
 static const struct np_jval *parse(struct np_captures *all, struct np_capture *capture,
-                                   const char *path)
+                                   const char *path, struct np_arena *scratch)
 {
 	const struct np_jval *root = NULL;
 	struct np_json_repairs repairs = {0};
 	struct np_err err = {0};
-	if (np_json_parse_file(&all->arena, path, NP_JSON_COMMENTS, &root, &repairs, &err) !=
-	    NP_OK) {
+	if (np_json_parse_file(scratch, path, NP_JSON_COMMENTS, &root, &repairs, &err) != NP_OK) {
 		all->out_of_memory |= err.code == NP_E_NOMEM;
 		np_problem_add(all, capture, "CONFIG_UNREADABLE", path, "%s (%s)", err.msg,
 		               err.where);
@@ -107,9 +107,9 @@ static const struct np_jval *parse(struct np_captures *all, struct np_capture *c
 }
 
 static void read_profiler_info(struct np_captures *all, struct np_capture *capture,
-                               const char *path)
+                               const char *path, struct np_arena *scratch)
 {
-	const struct np_jval *root = parse(all, capture, path);
+	const struct np_jval *root = parse(all, capture, path, scratch);
 	if (!root)
 		return;
 	struct np_config *config = &capture->config;
@@ -209,18 +209,20 @@ static void read_distributed(struct np_captures *all, struct np_capture *capture
 		capture->world_size = world;
 }
 
-static void read_metadata(struct np_captures *all, struct np_capture *capture, const char *path)
+static void read_metadata(struct np_captures *all, struct np_capture *capture, const char *path,
+                          struct np_arena *scratch)
 {
-	const struct np_jval *root = parse(all, capture, path);
+	const struct np_jval *root = parse(all, capture, path, scratch);
 	read_distributed(all, capture, np_jget(root, "distributed_args"));
 	read_groups(all, capture, np_jget(root, "parallel_group_info"));
 }
 
 /* ── msprof ── */
 
-static void read_info_json(struct np_captures *all, struct np_capture *capture, const char *path)
+static void read_info_json(struct np_captures *all, struct np_capture *capture, const char *path,
+                           struct np_arena *scratch)
 {
-	const struct np_jval *root = parse(all, capture, path);
+	const struct np_jval *root = parse(all, capture, path, scratch);
 	int64_t rank = number(np_jget(root, "rank_id"), -1);
 	if (rank >= 0 && capture->rank == NP_NO_I64) {
 		capture->rank = rank;
@@ -236,10 +238,11 @@ static void read_info_json(struct np_captures *all, struct np_capture *capture, 
 		capture->pid = number(np_jget(root, "pid"), NP_NO_I64);
 }
 
-static void read_sample_json(struct np_captures *all, struct np_capture *capture, const char *path)
+static void read_sample_json(struct np_captures *all, struct np_capture *capture, const char *path,
+                             struct np_arena *scratch)
 {
 	static const char *const levels[] = {"Level0", "Level1", "Level2", "Level2"};
-	const struct np_jval *root = parse(all, capture, path);
+	const struct np_jval *root = parse(all, capture, path, scratch);
 	struct np_config *config = &capture->config;
 	np_str level = np_jstr(np_jget(root, "prof_level"));
 	if (level.len == 2 && level.ptr[0] == 'l' && level.ptr[1] >= '0' && level.ptr[1] <= '3' &&
@@ -254,7 +257,7 @@ static void read_sample_json(struct np_captures *all, struct np_capture *capture
 /* ── databases ── */
 
 static void read_meta_data(struct np_captures *all, struct np_capture *capture, struct np_db *db,
-                           const char *path)
+                           const char *path, struct np_arena *scratch)
 {
 	static const char *const columns[] = {"name", "value"};
 	struct np_db_scan *scan = NULL;
@@ -268,11 +271,11 @@ static void read_meta_data(struct np_captures *all, struct np_capture *capture, 
 		if (!groups && !np_str_is(name, "distributed_args"))
 			continue;
 		/* the tree refers to the text, which the next row overwrites */
-		np_str text = np_arena_dup(&all->arena, np_db_text(&row[1]));
+		np_str text = np_arena_dup(scratch, np_db_text(&row[1]));
 		struct np_input *input = NULL;
 		const struct np_jval *root = NULL;
 		if (np_input_open_mem(text, path, 0, &input, NULL) == NP_OK &&
-		    np_json_parse(&all->arena, input, 0, &root, NULL, NULL) == NP_OK) {
+		    np_json_parse(scratch, input, 0, &root, NULL, NULL) == NP_OK) {
 			if (groups)
 				read_groups(all, capture, root);
 			else
@@ -327,7 +330,8 @@ static void read_db_identity(struct np_captures *all, struct np_capture *capture
 	np_db_scan_close(scan);
 }
 
-static void read_db(struct np_captures *all, struct np_capture *capture, const char *path)
+static void read_db(struct np_captures *all, struct np_capture *capture, const char *path,
+                    struct np_arena *scratch)
 {
 	struct np_db *db = NULL;
 	struct np_err err = {0};
@@ -339,7 +343,7 @@ static void read_db(struct np_captures *all, struct np_capture *capture, const c
 	if (*np_db_note(db))
 		np_problem_add(all, capture, "DB_NOTE", path, "%s", np_db_note(db));
 	read_db_identity(all, capture, db);
-	read_meta_data(all, capture, db, path);
+	read_meta_data(all, capture, db, path, scratch);
 	np_db_close(db);
 }
 
@@ -357,15 +361,18 @@ void np_config_read(struct np_captures *all, struct np_capture *capture)
 		const struct np_file *file = &capture->files.v[i];
 		if (!file->readable)
 			continue;
+		struct np_arena scratch;
+		np_arena_init(&scratch);
 		if (file->role == NP_ROLE_PROFILER_INFO)
-			read_profiler_info(all, capture, file->path);
+			read_profiler_info(all, capture, file->path, &scratch);
 		else if (file->role == NP_ROLE_METADATA)
-			read_metadata(all, capture, file->path);
+			read_metadata(all, capture, file->path, &scratch);
 		else if (file->role == NP_ROLE_INFO_JSON)
-			read_info_json(all, capture, file->path);
+			read_info_json(all, capture, file->path, &scratch);
 		else if (file->role == NP_ROLE_SAMPLE_JSON)
-			read_sample_json(all, capture, file->path);
+			read_sample_json(all, capture, file->path, &scratch);
 		else if (file->role == NP_ROLE_PROFILER_DB || file->role == NP_ROLE_MSPROF_DB)
-			read_db(all, capture, file->path);
+			read_db(all, capture, file->path, &scratch);
+		np_arena_release(&scratch);
 	}
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "capture/expect.h"
 #include "capture/lint.h"
 #include "capture/summary.h"
@@ -33,7 +34,7 @@ static void flush_range(struct number_list *list)
 
 static void add_number(struct number_list *list, int64_t value)
 {
-	if (list->open && value == list->to + 1) {
+	if (list->open && list->to < INT64_MAX && value == list->to + 1) {
 		list->to = value;
 		return;
 	}
@@ -193,19 +194,21 @@ static void options_text(const struct np_config *config, char *out, size_t size)
 
 static bool same_config(const struct np_capture *a, const struct np_capture *b)
 {
+	/* the cheap half first: thousands of captures are compared in pairs */
+	if (strcmp(a->config.level, b->config.level) != 0 ||
+	    strcmp(a->config.aic_metrics, b->config.aic_metrics) != 0 ||
+	    strcmp(a->config.export_types, b->config.export_types) != 0 ||
+	    strcmp(a->config.activities, b->config.activities) != 0 ||
+	    strcmp(a->npu_name, b->npu_name) != 0 ||
+	    strcmp(a->config.torch_npu_version, b->config.torch_npu_version) != 0 ||
+	    strcmp(a->config.cann_version, b->config.cann_version) != 0)
+		return false;
 	char x[2][96], y[2][96];
 	schedule_text(&a->config, x[0], sizeof x[0]);
 	schedule_text(&b->config, y[0], sizeof y[0]);
 	options_text(&a->config, x[1], sizeof x[1]);
 	options_text(&b->config, y[1], sizeof y[1]);
-	return strcmp(x[0], y[0]) == 0 && strcmp(x[1], y[1]) == 0 &&
-	       strcmp(a->config.level, b->config.level) == 0 &&
-	       strcmp(a->config.aic_metrics, b->config.aic_metrics) == 0 &&
-	       strcmp(a->config.export_types, b->config.export_types) == 0 &&
-	       strcmp(a->config.activities, b->config.activities) == 0 &&
-	       strcmp(a->npu_name, b->npu_name) == 0 &&
-	       strcmp(a->config.torch_npu_version, b->config.torch_npu_version) == 0 &&
-	       strcmp(a->config.cann_version, b->config.cann_version) == 0;
+	return strcmp(x[0], y[0]) == 0 && strcmp(x[1], y[1]) == 0;
 }
 
 static void add_config(struct np_table *table, const struct np_captures *all, size_t first)
@@ -340,30 +343,38 @@ static const struct np_column group_columns[] = {
 	{"communicator", "", NP_COL_TEXT, "communicator name"},
 };
 
-static void describe_groups(const struct np_captures *all, struct np_report *report)
+static void add_group(struct np_report *report, struct np_table **table,
+                      const struct np_group *group)
+{
+	struct number_list ranks = {.group = NULL};
+	if (!*table)
+		*table = NP_REPORT_TABLE(report, "groups", "Parallel groups", group_columns);
+	for (size_t r = 0; r < group->n_ranks; r++)
+		add_number(&ranks, group->ranks[r]);
+	cell_text_or_na(*table, group->name);
+	cell_list(*table, &ranks);
+	np_cell_printf(*table, "%llu", (unsigned long long)group->hash);
+	np_cell_cstr(*table, group->comm_name);
+}
+
+/* Every rank records all its groups: each communicator once. */
+static bool describe_groups(const struct np_captures *all, struct np_report *report)
 {
 	struct np_table *table = NULL;
-	for (size_t i = 0; i < all->captures.n; i++)
-		for (size_t g = 0; g < all->captures.v[i]->n_groups; g++) {
+	struct np_intern seen;
+	bool ok = np_intern_init(&seen), nameless = false;
+	for (size_t i = 0; ok && i < all->captures.n; i++)
+		for (size_t g = 0; ok && g < all->captures.v[i]->n_groups; g++) {
 			const struct np_group *group = &all->captures.v[i]->groups[g];
-			bool seen = false;
-			for (size_t k = 0; k < i && !seen; k++)
-				for (size_t h = 0; h < all->captures.v[k]->n_groups && !seen; h++)
-					seen = strcmp(all->captures.v[k]->groups[h].comm_name,
-					              group->comm_name) == 0;
-			if (seen)
-				continue;
-			if (!table)
-				table = NP_REPORT_TABLE(report, "groups", "Parallel groups",
-				                        group_columns);
-			struct number_list ranks = {.group = NULL};
-			for (size_t r = 0; r < group->n_ranks; r++)
-				add_number(&ranks, group->ranks[r]);
-			cell_text_or_na(table, group->name);
-			cell_list(table, &ranks);
-			np_cell_printf(table, "%llu", (unsigned long long)group->hash);
-			np_cell_cstr(table, group->comm_name);
+			size_t before = seen.strings.n;
+			ok = np_intern_add(&seen, np_str_of(group->comm_name)) != NP_ID_NONE;
+			bool fresh = *group->comm_name ? seen.strings.n > before : !nameless;
+			nameless |= !*group->comm_name; /* every intern table has "" */
+			if (fresh)
+				add_group(report, &table, group);
 		}
+	np_intern_release(&seen);
+	return ok;
 }
 
 static const struct np_column left_out_columns[] = {
@@ -430,7 +441,10 @@ enum np_status np_describe(const struct np_captures *all, unsigned threads,
 		describe_captures(all, sums, report);
 		describe_config(all, report);
 		describe_deliverables(all, report);
-		describe_groups(all, report);
+		if (!describe_groups(all, report)) {
+			np_summaries_free(sums, all->captures.n);
+			return np_err_nomem(err);
+		}
 	}
 	np_lint(all, sums, report);
 	find_missing(all, report);

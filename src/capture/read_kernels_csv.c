@@ -468,8 +468,13 @@ static enum np_status merge(const struct np_read *read, struct chunks *chunks, s
 		if (status == NP_E_NOMEM || !part->profile ||
 		    !part_close_metrics(part, chunks->header_csv))
 			return np_err_nomem(err);
-		if (!part->direct && !np_profile_append_kernels(read->profile, part->profile))
+		if (part->direct)
+			continue;
+		if (!np_profile_append_kernels(read->profile, part->profile))
 			return np_err_nomem(err);
+		/* now, so that no more than one part is there twice */
+		np_profile_free(part->profile);
+		part->profile = NULL;
 	}
 	tell_all(read->profile, path, &sum, &health);
 	read->profile->loaded |= read->what & (NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS);

@@ -64,6 +64,10 @@ extern const size_t np_n_common_options;
 /* --help of one command, or of the program (cmd NULL), to stdout. */
 void np_cmd_print_help(const struct np_cmd *cmd);
 
+/* One line on stderr: "npuprof: where: message", `where` may be "". Names of files and
+ * words of the command line may be in both: what is not to be shown is escaped. */
+void np_cmd_complain(const char *where, const char *message);
+
 /* An error as one line on stderr; returns the exit status that fits it. */
 int np_cmd_fail(const struct np_err *err);
 

@@ -110,8 +110,9 @@ void np_cmd_print_help(const struct np_cmd *cmd)
 
 static int usage_error(const struct np_cmd *cmd, const char *message)
 {
-	(void)fprintf(stderr, "npuprof: %s\nusage: npuprof %s [options]%s%s (npuprof help %s)\n",
-	              message, cmd->name, *cmd->words ? " " : "", cmd->words, cmd->name);
+	np_cmd_complain("", message);
+	(void)fprintf(stderr, "usage: npuprof %s [options]%s%s (npuprof help %s)\n", cmd->name,
+	              *cmd->words ? " " : "", cmd->words, cmd->name);
 	return NP_EXIT_USAGE;
 }
 
@@ -142,8 +143,7 @@ static int run_by_name(const char *name, int argc, char **argv)
 {
 	const struct np_cmd *cmd = np_cmd_find(name);
 	if (!cmd) {
-		(void)fprintf(stderr, "npuprof: unknown command '%s'; npuprof help lists them\n",
-		              name);
+		np_cmd_complain(name, "unknown command; npuprof help lists them");
 		return NP_EXIT_USAGE;
 	}
 	void *values = np_calloc(1, cmd->options_size);

@@ -11,11 +11,24 @@
 #include "cmd/cmd.h"
 #include "report/writer.h"
 
+void np_cmd_complain(const char *where, const char *message)
+{
+	struct np_buf line = {0};
+	np_buf_add_cstr(&line, "npuprof: ");
+	if (*where) {
+		np_text_safe(&line, np_str_of(where));
+		np_buf_add_cstr(&line, ": ");
+	}
+	np_text_safe(&line, np_str_of(message));
+	np_buf_add_char(&line, '\n');
+	/* without memory for one line there is only one thing to say */
+	(void)fputs(line.failed ? "npuprof: out of memory\n" : line.ptr, stderr);
+	np_buf_release(&line);
+}
+
 int np_cmd_fail(const struct np_err *err)
 {
-	bool has_where = *err->where != '\0';
-	(void)fprintf(stderr, "npuprof: %s%s%s\n", has_where ? err->where : "",
-	              has_where ? ": " : "", err->msg);
+	np_cmd_complain(err->where, err->msg);
 	switch (err->code) {
 	case NP_E_NOTFOUND:
 	case NP_E_USAGE:

@@ -1,6 +1,7 @@
 /*
  * CSV after RFC 4180, lines ending in CRLF. Numbers are those of the JSON
- * document, what is not available is empty.
+ * document, what is not available is empty. Control characters are written as in
+ * the text ("\x1b"), but for tabs and line breaks.
  */
 #include <math.h>
 
@@ -15,13 +16,45 @@ static void end_record(struct np_buf *out)
 	np_buf_add_cstr(out, "\r\n");
 }
 
+/* Control characters, but for those that texts have: a terminal would obey them. */
+static size_t control_at(np_str text, size_t at)
+{
+	unsigned char byte = (unsigned char)text.ptr[at];
+	if (byte == '\t' || byte == '\n' || byte == '\r')
+		return 0;
+	if (byte < 0x20 || byte == 0x7f)
+		return 1;
+	bool c1 = byte == 0xc2 && at + 1 < text.len && (unsigned char)text.ptr[at + 1] >= 0x80 &&
+	          (unsigned char)text.ptr[at + 1] < 0xa0;
+	return c1 ? 2 : 0;
+}
+
+static void put_text(struct np_buf *out, np_str text)
+{
+	struct np_buf safe = {0};
+	size_t done = 0, bytes = 0;
+	for (size_t at = 0; at < text.len; at += bytes ? bytes : 1) {
+		bytes = control_at(text, at);
+		if (bytes == 0)
+			continue;
+		np_buf_add(&safe, text.ptr + done, at - done);
+		np_text_safe(&safe, np_str_sub(text, at, bytes));
+		done = at + bytes;
+	}
+	if (done)
+		np_buf_add(&safe, text.ptr + done, text.len - done);
+	np_csv_write_text(out, done ? np_buf_str(&safe) : text);
+	out->failed |= safe.failed;
+	np_buf_release(&safe);
+}
+
 /* A record of one empty field would be a blank line, which readers skip. */
 static void put_field(struct np_buf *out, np_str text, bool alone)
 {
 	if (text.len == 0 && alone)
 		np_buf_add_cstr(out, "\"\"");
 	else
-		np_csv_write_text(out, text);
+		put_text(out, text);
 }
 
 static void put_cell(struct np_buf *out, enum np_col_type type, const struct np_cell *cell,
@@ -88,7 +121,7 @@ static void put_findings(struct np_buf *out, const struct np_report *report)
 		for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {
 			if (k)
 				np_buf_add_char(out, ',');
-			np_csv_write_text(out, np_str_of(fields[k]));
+			put_text(out, np_str_of(fields[k]));
 		}
 		end_record(out);
 	}

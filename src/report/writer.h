@@ -31,7 +31,8 @@ struct np_write_options {
  * text  headings tell the unit that is shown: dur_ns is "dur (us)". Where the width is
  *       too small the widest text columns lose first; numbers are never cut.
  * json  docs/schema/report.schema.json. Durations and times are integers in ns.
- * csv   RFC 4180. The findings are the table "findings" (code, severity, title, detail,
+ * csv   RFC 4180. Control characters are shown as in text, but tabs and line breaks are
+ *       kept. The findings are the table "findings" (code, severity, title, detail,
  *       advice, command); without `table` they follow when there are any, or nothing
  *       else. A line "# table: id" stands before each when there are several.
  * md    for GitHub: tables, findings as a list; figures as in text.

@@ -156,14 +156,14 @@ static const char golden_csv[] =
 	"name,count,bandwidth,dur_ns,start_ns,size_bytes,busy,async\r\n"
 	"MatMul_1,9223372036854775807,0,0,1736412474730135222,-9223372036854775808,0,true\r\n"
 	"矩阵乘法,-1,,1234567,1736412474730135223,544,0.125,false\r\n"
-	"\033[31mred\033]0;title\007,-2,3,2469134,1736412474730135224,1536,0.25,true\r\n"
+	"\\x1b[31mred\\x1b]0;title\\x07,-2,3,2469134,1736412474730135224,1536,0.25,true\r\n"
 	"\"two\n"
 	"lines\r\tand a tab\",-3,4.5,3703701,1736412474730135225,33280,0.375,false\r\n"
 	"\342\200\256txt.exe\342\201\251,-4,6,4938268,1736412474730135226,1049088,0.5,true\r\n"
 	"<b>&bold</b>|pipe,-5,7.5,6172835,1736412474730135227,33554944,0.625,false\r\n"
 	"\"say \"\"hi\"\", it's\",-6,9,7407402,1736412474730135228,1073742336,0.75,true\r\n"
 	"'=1+cmd|'/c calc'!A0,-7,10.5,8641969,1736412474730135229,34359738880,0.875,false\r\n"
-	"bad \377\302 utf8 \302\233,-8,12,9876536,1736412474730135230,1099511628288,1,true\r\n"
+	"bad \377\302 utf8 \\u009b,-8,12,9876536,1736412474730135230,1099511628288,1,true\r\n"
 	",-9,13.5,11111103,1736412474730135231,35184372089344,1.125,false\r\n"
 	",,,,,,,\r\n"
 	"# table: ranks\r\n"
@@ -171,7 +171,7 @@ static const char golden_csv[] =
 	"# table: findings\r\n"
 	"code,severity,title,detail,advice,command\r\n"
 	"KERNELS_EMPTY,error,kernel_details.csv has no rows,Without kernels nothing can be said about the device; the profiler was stopped before the export had written them.,Export the capture again.,npuprof export 'raw dir/it'\\''s'\r\n"
-	"NAME_ODD,warning,\"hostile \033[2J\n"
+	"NAME_ODD,warning,\"hostile \\x1b[2J\n"
 	"# x\",,,cat $'\\033[2J ```'\r\n"
 	"NOTHING,info,一切正常，没有需要修改的地方。,,,\r\n";
 
@@ -512,6 +512,31 @@ static void a_csv_record_is_never_a_blank_line(void **state)
 	              "a\r\n\"\"\r\n\"\"\r\n\"a\r\nb\"\r\n");
 }
 
+static void csv_shows_control_characters_but_those_of_text(void **state)
+{
+	(void)state;
+	static const struct np_column columns[] = {{"a", "", NP_COL_TEXT, ""}};
+	static const struct {
+		const char *text, *field;
+	} cases[] = {
+		{"\033[31mred", "\\x1b[31mred"},
+		{"a\177\010b", "a\\x7f\\x08b"},
+		{"\302\2331m", "\\u009b1m"}, /* C1: a terminal may obey it like ESC [ */
+		{"\302\251 \303\251", "\302\251 \303\251"},
+		{"a\tb\nc", "\"a\tb\nc\""},
+		{"end\302", "end\302"},
+		{"\033,\"", "\"\\x1b,\"\"\""},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct np_report *report = np_report_new("x");
+		struct np_table *table = NP_REPORT_TABLE(report, "t", "T", columns);
+		char expected[128];
+		np_cell_cstr(table, cases[i].text);
+		(void)snprintf(expected, sizeof expected, "a\r\n%s\r\n", cases[i].field);
+		assert_render(report, (struct np_write_options){.format = NP_FORMAT_CSV}, expected);
+	}
+}
+
 static void what_is_infinite_is_null_or_empty(void **state)
 {
 	(void)state;
@@ -605,6 +630,7 @@ int main(void)
 		cmocka_unit_test(headings_tell_the_shown_unit_once),
 		cmocka_unit_test(csv_gives_the_table_asked_for),
 		cmocka_unit_test(a_csv_record_is_never_a_blank_line),
+		cmocka_unit_test(csv_shows_control_characters_but_those_of_text),
 		cmocka_unit_test(what_is_infinite_is_null_or_empty),
 		cmocka_unit_test(formats_have_names),
 		cmocka_unit_test(every_failing_allocation_of_a_writer_is_told),
