@@ -23,7 +23,7 @@ CALLS = {  # function: which argument
     "np_finding_evidence": 4, "NP_REPORT_TABLE": 2, "np_report_table": 2, "np_check_pass": 1,
     "np_check_unknown": 1, "np_check_fail": 1, "np_tr": 0, "NP_N": 0,
 }
-MAPS = {"src/capture/role.h": "NP_ROLE_MAP"}
+MAPS = {"src/capture/role.h": "NP_ROLE_MAP", "src/analysis/classify.h": "NP_CLASS_MAP"}
 PARAMETERS = ("title", "advice", "detail", "meaning", "evidence")
 SHOWN_IN = "src/{gate,capture,analysis,cluster,advice,collect,report,cmd,view}/*.[ch]"
 LITERAL = r'"(?:\\.|[^"\\\n])*"'

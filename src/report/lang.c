@@ -141,6 +141,6 @@ const char *np_tr_column(const char *name)
 	size_t at = strlen(key), len = name ? strlen(name) : 0;
 	if (catalogue.lang == NP_LANG_EN || len == 0 || len >= sizeof key - at)
 		return NULL;
-	memcpy(key + at, name, len);
+	memcpy(key + at, name, len + 1);
 	return find((np_str){key, at + len});
 }
