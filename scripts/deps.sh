@@ -2,7 +2,7 @@
 # Install the Debian/Ubuntu packages that a task needs; says nothing and touches
 # no network when all of them are there.
 #
-#   scripts/deps.sh build|test|lint|fuzz|bench|aarch64 ...   install what is missing
+#   scripts/deps.sh build|test|lint|fuzz|ui|bench|aarch64 ...   install what is missing
 #   scripts/deps.sh --list build ...                         only print the names
 #
 # Root installs directly, everybody else through sudo. Exit status: 0 everything
@@ -16,6 +16,7 @@ packages_of() {
 	test) echo libcmocka-dev python3 ;;
 	lint) echo clang clang-format clang-tidy cppcheck shellcheck mandoc scdoc python3 ;;
 	fuzz) echo clang ;; # and its runtime, see clang_runtime()
+	ui) echo nodejs npm chromium ;; # the pages, and the browser that tests them
 	bench) echo python3 python3-pandas ;;
 	aarch64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
 	*) return 1 ;;
@@ -23,7 +24,7 @@ packages_of() {
 }
 
 usage() {
-	echo "usage: scripts/deps.sh [--list] {build|test|lint|fuzz|bench|aarch64}..." >&2
+	echo "usage: scripts/deps.sh [--list] {build|test|lint|fuzz|ui|bench|aarch64}..." >&2
 	exit 2
 }
 

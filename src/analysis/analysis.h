@@ -44,6 +44,7 @@ struct np_analyze_options {
 	int64_t step; /* only this step */
 	unsigned top; /* rows of long tables; 0: 20 */
 	unsigned threads;
+	unsigned buckets; /* rows of the table `thumbnail`; 0: it is not made */
 	const struct np_opt_pattern {
 		const char *name, *pattern;
 	} * stages; /* --stage NAME=PATTERN */
@@ -126,7 +127,8 @@ np_analysis_fn np_analyze_idle, np_analyze_launch, np_analyze_queue;       /* la
 np_analysis_fn np_analyze_overlap;                                         /* layer 3b */
 np_analysis_fn np_analyze_bound, np_analyze_fusion;                        /* layer 3c */
 np_analysis_fn np_analyze_operators, np_analyze_outliers, np_analyze_aicpu, np_analyze_frequency,
-	np_analyze_shapes;        /* layer 4 */
-np_analysis_fn np_analyze_advice; /* layer 5 */
+	np_analyze_shapes;           /* layer 4 */
+np_analysis_fn np_analyze_advice;    /* layer 5 */
+np_analysis_fn np_analyze_thumbnail; /* for the chart of `report` */
 
 #endif

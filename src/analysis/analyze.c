@@ -8,6 +8,7 @@ static const struct {
 	np_analysis_fn *run;
 } analyses[] = {
 	{"steps", "steps", np_analyze_steps},
+	{"thumbnail", "timeline thumbnail", np_analyze_thumbnail},
 };
 
 enum { N_ANALYSES = sizeof analyses / sizeof *analyses };

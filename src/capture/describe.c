@@ -7,6 +7,7 @@
 #include "capture/expect.h"
 #include "capture/lint.h"
 #include "capture/summary.h"
+#include "report/lang.h"
 
 /* ── lists of numbers: "0-3, 7" ── */
 
@@ -262,7 +263,8 @@ static const struct np_column deliverable_columns[] = {
 static void add_deliverable(struct np_table *table, const struct np_captures *all,
                             enum np_role role, enum np_presence state)
 {
-	static const char *const names[] = {"present", "missing", "not collected", ""};
+	static const char *const names[] = {NP_N("present"), NP_N("missing"), NP_N("not collected"),
+	                                    ""};
 	struct number_list ranks = {.group = NULL};
 	const char *needs = "", *why;
 	int64_t files = 0;
@@ -283,12 +285,12 @@ static void add_deliverable(struct np_table *table, const struct np_captures *al
 	flush_range(&ranks);
 	if (ranks.text.len) {
 		np_cell_cstr(table, np_role_name(role));
-		np_cell_cstr(table, names[state]);
+		np_cell_cstr(table, np_tr(names[state]));
 		np_cell_text(table, np_buf_str(&ranks.text));
 		cell_int_or_na(table, state == NP_PRESENT ? files : NP_NO_I64);
 		cell_int_or_na(table, state == NP_PRESENT ? (int64_t)bytes : NP_NO_I64);
 		cell_text_or_na(table, needs);
-		np_cell_cstr(table, np_role_loss(role));
+		np_cell_cstr(table, np_tr(np_role_loss(role)));
 	}
 	np_buf_release(&ranks.text);
 }

@@ -24,7 +24,7 @@ enum np_exit {
 
 /* The options that every command has. */
 struct np_common {
-	const char *output, *format, *color, *table;
+	const char *output, *format, *color, *table, *lang;
 	uint64_t jobs;
 	bool json, quiet, verbose, no_progress, help;
 };
@@ -50,7 +50,7 @@ struct np_cmd {
 };
 
 extern const struct np_cmd np_cmd_analyze, np_cmd_check, np_cmd_completion, np_cmd_help,
-	np_cmd_info, np_cmd_synth, np_cmd_version;
+	np_cmd_info, np_cmd_report, np_cmd_synth, np_cmd_version;
 
 /* Sorted by name. */
 extern const struct np_cmd *const np_cmds[];
@@ -76,6 +76,14 @@ int np_cmd_fail(const struct np_err *err);
  * exit_code, or that of what went wrong in writing it.
  */
 int np_cmd_finish(const struct np_call *call, const struct np_report *report);
+
+/* The same with limits for the writers (0: theirs), and another format when none was asked for. */
+struct np_finish {
+	const char *format; /* NULL: text */
+	size_t max_rows, max_bytes;
+};
+int np_cmd_finish_as(const struct np_call *call, const struct np_report *report,
+                     const struct np_finish *how);
 
 /* Also show the report as text on stderr (check --json, R49), unless -q. */
 void np_cmd_talk(const struct np_call *call, const struct np_report *report);

@@ -8,10 +8,11 @@
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "report/lang.h"
 
 const struct np_cmd *const np_cmds[] = {
-	&np_cmd_analyze, &np_cmd_check, &np_cmd_completion, &np_cmd_help,
-	&np_cmd_info,    &np_cmd_synth, &np_cmd_version,
+	&np_cmd_analyze, &np_cmd_check,  &np_cmd_completion, &np_cmd_help,
+	&np_cmd_info,    &np_cmd_report, &np_cmd_synth,      &np_cmd_version,
 };
 const size_t np_n_cmds = sizeof np_cmds / sizeof *np_cmds;
 
@@ -19,12 +20,14 @@ const struct np_option np_common_options[] = {
 	{"output", 'o', NP_OPT_STRING, offsetof(struct np_common, output), "FILE",
          "write the result to FILE instead of stdout"},
 	{"format", 0, NP_OPT_STRING, offsetof(struct np_common, format), "FORMAT",
-         "text, json, csv or md (default: text)"},
+         "text, json, csv, md or html (default: text)"},
 	{"json", 0, NP_OPT_FLAG, offsetof(struct np_common, json), NULL, "same as --format json"},
 	{"table", 0, NP_OPT_STRING, offsetof(struct np_common, table), "ID",
          "csv: only this table of the result"},
 	{"jobs", 'j', NP_OPT_UINT, offsetof(struct np_common, jobs), "N",
          "threads (default: all processors)"},
+	{"lang", 0, NP_OPT_STRING, offsetof(struct np_common, lang), "LANG",
+         "en or zh (default: from the environment)"},
 	{"verbose", 'v', NP_OPT_FLAG, offsetof(struct np_common, verbose), NULL,
          "all evidence and details"},
 	{"quiet", 'q', NP_OPT_FLAG, offsetof(struct np_common, quiet), NULL,
@@ -116,6 +119,20 @@ static int usage_error(const struct np_cmd *cmd, const char *message)
 	return NP_EXIT_USAGE;
 }
 
+/* As gettext finds it: the locale decides, and unless that is C, LANGUAGE is preferred. */
+static enum np_lang env_lang(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
+	const char *locale = NULL, *wish = getenv("LANGUAGE");
+	for (size_t i = 0; i < sizeof names / sizeof *names && !(locale && *locale); i++)
+		locale = getenv(names[i]);
+	if (!locale || !*locale || locale[0] == 'C' || strcmp(locale, "POSIX") == 0)
+		return NP_LANG_EN;
+	enum np_lang lang = NP_LANG_EN;
+	(void)np_lang_parse(wish && *wish ? wish : locale, &lang);
+	return lang;
+}
+
 static int run_command(const struct np_cmd *cmd, int argc, char **argv, void *values)
 {
 	struct np_common common = {0};
@@ -131,6 +148,11 @@ static int run_command(const struct np_cmd *cmd, int argc, char **argv, void *va
 		np_cmd_print_help(cmd);
 		return NP_EXIT_OK;
 	}
+	enum np_lang lang = env_lang();
+	if (common.lang && !np_lang_parse(common.lang, &lang))
+		return usage_error(cmd, "--lang wants en or zh");
+	if (np_lang_use(lang, &err) != NP_OK)
+		return np_cmd_fail(&err);
 	struct np_call call = {cmd, &common, values, argc - first, argv + first};
 	if (call.argc < cmd->min_words)
 		return usage_error(cmd, "something is missing on the command line");
@@ -152,6 +174,7 @@ static int run_by_name(const char *name, int argc, char **argv)
 		return NP_EXIT_INPUT;
 	}
 	int status = run_command(cmd, argc, argv, values);
+	(void)np_lang_use(NP_LANG_EN, NULL);
 	np_free(values);
 	return status;
 }

@@ -73,7 +73,8 @@ static enum np_status choose(const struct np_common *common, struct np_write_opt
 		options->format = NP_FORMAT_JSON;
 	else if (common->format && !np_format_parse(common->format, &options->format))
 		return np_err_set(err, NP_E_USAGE, NULL,
-		                  "unknown format '%s': use text, json, csv or md", common->format);
+		                  "unknown format '%s': use text, json, csv, md or html",
+		                  common->format);
 	if (common->color && strcmp(common->color, "auto") != 0 &&
 	    strcmp(common->color, "always") != 0 && strcmp(common->color, "never") != 0)
 		return np_err_set(err, NP_E_USAGE, NULL, "--color wants auto, always or never");
@@ -98,17 +99,28 @@ static enum np_status write_out(const struct np_common *common, const struct np_
 
 int np_cmd_finish(const struct np_call *call, const struct np_report *report)
 {
+	return np_cmd_finish_as(call, report, &(struct np_finish){0});
+}
+
+int np_cmd_finish_as(const struct np_call *call, const struct np_report *report,
+                     const struct np_finish *how)
+{
 	struct np_write_options options;
+	struct np_common common = *call->common;
 	struct np_buf text = {.max_bytes = SIZE_MAX / 4};
 	struct np_err err = {0};
 	enum np_status status = np_report_ok(report, &err);
+	if (!common.format)
+		common.format = how->format;
 	if (status == NP_OK)
-		status = choose(call->common, &options, &err);
+		status = choose(&common, &options, &err);
+	options.max_rows = how->max_rows;
+	options.max_bytes = how->max_bytes;
 	if (status == NP_OK)
 		status = np_report_write(report, &options, &text, &err);
 	bool rendered = status == NP_OK;
 	if (rendered)
-		status = write_out(call->common, &text, &err);
+		status = write_out(&common, &text, &err);
 	np_buf_release(&text);
 	if (status == NP_OK)
 		return report->exit_code;

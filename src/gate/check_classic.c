@@ -8,13 +8,14 @@
 
 #include "capture/lint.h"
 #include "gate/context.h"
+#include "report/lang.h"
 
 /* ── how to collect again ── */
 
 static const char config_advice[] =
-	"Collect again with experimental_config=torch_npu.profiler._ExperimentalConfig("
-	"profiler_level=torch_npu.profiler.ProfilerLevel.Level1, "
-	"aic_metrics=torch_npu.profiler.AiCMetrics.PipeUtilization).";
+	NP_N("Collect again with experimental_config=torch_npu.profiler._ExperimentalConfig("
+             "profiler_level=torch_npu.profiler.ProfilerLevel.Level1, "
+             "aic_metrics=torch_npu.profiler.AiCMetrics.PipeUtilization).");
 static const char msprof_command[] = "msprof --task-time=l1 --aic-mode=task-based "
 				     "--aic-metrics=PipeUtilization --output=prof_out "
 				     "python3 your_script.py";

@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "gate/context.h"
+#include "report/lang.h"
 
 enum { LOG_MAX_BYTES = 64 << 20 };
 
@@ -14,21 +15,24 @@ static const struct {
 	bool fatal;
 	const char *meaning;
 } signs[] = {
-	{"run failed", true, "a parser failed; look for the first one, the rest follow from it"},
+	{"run failed", true,
+         NP_N("a parser failed; look for the first one, the rest follow from it")},
 	{"current state is WARMUP", true,
-         "Incorrect schedule: stopped in the warm-up, the data are empty"},
+         NP_N("Incorrect schedule: stopped in the warm-up, the data are empty")},
 	{"current state is RECORD_AND_SAVE", false,
-         "Incorrect schedule: one more prof.step() would have closed the window"},
+         NP_N("Incorrect schedule: one more prof.step() would have closed the window")},
 	{"current state is RECORD", true,
-         "Incorrect schedule: stopped while recording, the data may be incomplete"},
-	{"Failed to export CANN", true, "msprof could not export; is CANN's set_env.sh sourced?"},
-	{"The collected data has been lost", true, "the raw stream is cut"},
+         NP_N("Incorrect schedule: stopped while recording, the data may be incomplete")},
+	{"Failed to export CANN", true,
+         NP_N("msprof could not export; is CANN's set_env.sh sourced?")},
+	{"The collected data has been lost", true, NP_N("the raw stream is cut")},
 	{"cannot be parsed during the daemon process", true,
-         "analyse() in a daemon process writes nothing; run it in a process of its own"},
-	{"Call analyse failed", true, "analyse() failed"},
-	{"Failed to generate", false, "a parser could not write its file"},
-	{"Failed to get acl to npu flow events", false, "host and device cannot be joined"},
-	{"memory record(s) are incomplete", false, "allocations without a release in the window"},
+         NP_N("analyse() in a daemon process writes nothing; run it in a process of its own")},
+	{"Call analyse failed", true, NP_N("analyse() failed")},
+	{"Failed to generate", false, NP_N("a parser could not write its file")},
+	{"Failed to get acl to npu flow events", false, NP_N("host and device cannot be joined")},
+	{"memory record(s) are incomplete", false,
+         NP_N("allocations without a release in the window")},
 };
 
 static const char fatal_advice[] =

@@ -6,6 +6,7 @@
 
 #include "capture/lint.h"
 #include "gate/context.h"
+#include "report/lang.h"
 
 /* ── answers ── */
 
@@ -33,7 +34,7 @@ static void add_message(struct np_check_result *self, enum np_verdict verdict, c
 		return;
 	}
 	char text[1024];
-	(void)vsnprintf(text, sizeof text, fmt, ap);
+	(void)vsnprintf(text, sizeof text, np_tr(fmt), ap);
 	np_buf_printf(&self->message, "%s%s", self->told++ ? "; " : "", text);
 }
 
@@ -135,22 +136,22 @@ static const struct {
 	unsigned profiles;
 	np_check_fn *run;
 } checks[] = {
-	{"artefacts_exist", "artefacts exist", K | F | C, np_check_artefacts},
-	{"execution_order", "execution order usable", K | F, np_check_order},
-	{"unit_utilisation", "unit utilisation usable", K | F, np_check_units},
-	{"judged_values", "judged columns have values", K | F, np_check_values},
-	{"data_rows", "data rows > 0", K | F | C, np_check_rows},
-	{"freshness", "newer than the start of the capture", K | F | C, np_check_freshness},
-	{"trace_view", "trace view is valid JSON to its last byte", K | F, np_check_trace},
-	{"header_family", "columns are of the right family", K | F, np_check_header},
-	{"ranks_complete", "every rank is complete", K | F | C, np_check_ranks},
-	{"kernels_plausible", "kernel rows are plausible", K | F | C, np_check_plausible},
-	{"steps_complete", "all scheduled steps are there", K | F | C, np_check_steps},
-	{"log_signs", "no failure in the logs", K | F | C, np_check_logs},
-	{"provenance", "the configuration is recorded", K | F | C, np_check_provenance},
-	{"all_fresh", "every deliverable is fresh", K | F | C, np_check_all_fresh},
-	{"framework_files", "statistics files are there", F, np_check_framework_files},
-	{"communication", "communication and steps are recorded", C, np_check_communication},
+	{"artefacts_exist", NP_N("artefacts exist"), K | F | C, np_check_artefacts},
+	{"execution_order", NP_N("execution order usable"), K | F, np_check_order},
+	{"unit_utilisation", NP_N("unit utilisation usable"), K | F, np_check_units},
+	{"judged_values", NP_N("judged columns have values"), K | F, np_check_values},
+	{"data_rows", NP_N("data rows > 0"), K | F | C, np_check_rows},
+	{"freshness", NP_N("newer than the start of the capture"), K | F | C, np_check_freshness},
+	{"trace_view", NP_N("trace view is valid JSON to its last byte"), K | F, np_check_trace},
+	{"header_family", NP_N("columns are of the right family"), K | F, np_check_header},
+	{"ranks_complete", NP_N("every rank is complete"), K | F | C, np_check_ranks},
+	{"kernels_plausible", NP_N("kernel rows are plausible"), K | F | C, np_check_plausible},
+	{"steps_complete", NP_N("all scheduled steps are there"), K | F | C, np_check_steps},
+	{"log_signs", NP_N("no failure in the logs"), K | F | C, np_check_logs},
+	{"provenance", NP_N("the configuration is recorded"), K | F | C, np_check_provenance},
+	{"all_fresh", NP_N("every deliverable is fresh"), K | F | C, np_check_all_fresh},
+	{"framework_files", NP_N("statistics files are there"), F, np_check_framework_files},
+	{"communication", NP_N("communication and steps are recorded"), C, np_check_communication},
 };
 
 enum { N_CHECKS = sizeof checks / sizeof *checks };
@@ -179,13 +180,19 @@ bool np_gate_profile_parse(const char *name, enum np_gate_profile *out)
 	return false;
 }
 
+static bool is_about_age(np_check_fn *check)
+{
+	return check == np_check_freshness || check == np_check_all_fresh;
+}
+
 /* Run the checks of a profile; rows go to `table` unless it is NULL. */
 static enum np_verdict run_checks(struct np_gate *gate, enum np_gate_profile profile,
                                   struct np_table *table)
 {
 	bool failed = false, unknown = false;
 	for (size_t i = 0; i < N_CHECKS; i++) {
-		if (!(checks[i].profiles & (1u << profile)))
+		if (!(checks[i].profiles & (1u << profile)) ||
+		    (gate->options->any_age && is_about_age(checks[i].run)))
 			continue;
 		struct np_check_result result = {.gate = gate};
 		checks[i].run(gate, &result);
@@ -194,12 +201,12 @@ static enum np_verdict run_checks(struct np_gate *gate, enum np_gate_profile pro
 		failed |= result.verdict == NP_VERDICT_FAIL;
 		unknown |= result.verdict == NP_VERDICT_UNKNOWN;
 		if (result.untold)
-			np_buf_printf(&result.message, "; … %zu more", result.untold);
+			np_buf_printf(&result.message, np_tr("; … %zu more"), result.untold);
 		gate->oom |= result.message.failed;
 		if (table) {
 			np_cell_cstr(table, checks[i].id);
-			np_cell_cstr(table, checks[i].title);
-			np_cell_cstr(table, np_verdict_name(result.verdict));
+			np_cell_cstr(table, np_tr(checks[i].title));
+			np_cell_cstr(table, np_tr(np_verdict_name(result.verdict)));
 			np_cell_text(table, np_buf_str(&result.message));
 		}
 		np_buf_release(&result.message);

@@ -31,6 +31,7 @@ struct np_gate_options {
 	bool has_start_epoch;         /* wins over the marker */
 	double start_epoch;           /* seconds */
 	double tolerance_seconds;     /* files may be this much older than the start */
+	bool any_age;                 /* leave out the checks of freshness */
 	unsigned threads;             /* 0: all processors */
 	struct np_progress *progress; /* or NULL */
 };

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/intern.h"
+#include "report/lang.h"
 #include "report/writer.h"
 
 /* What callers get when memory is out. Never written: every setter looks for the report first. */
@@ -15,13 +17,13 @@ static const struct np_cell no_cell = {.na = true};
 
 const char *np_severity_name(enum np_severity severity)
 {
-	static const char *const names[] = {"info", "warning", "error"};
+	static const char *const names[] = {NP_N("info"), NP_N("warning"), NP_N("error")};
 	return (unsigned)severity < 3 ? names[severity] : "error";
 }
 
 const char *np_verdict_name(enum np_verdict verdict)
 {
-	static const char *const names[] = {"NONE", "PASS", "FAIL", "UNKNOWN"};
+	static const char *const names[] = {"NONE", NP_N("PASS"), NP_N("FAIL"), NP_N("UNKNOWN")};
 	return (unsigned)verdict < 4 ? names[verdict] : "UNKNOWN";
 }
 
@@ -41,9 +43,18 @@ static const char *copy(struct np_report *self, const char *text)
 	return mine;
 }
 
+/* The format is looked up in the reader's language, and so is the only argument of "%s":
+ * many texts come from tables of constants that way. */
 static const char *format(struct np_report *self, const char *fmt, va_list ap)
 {
 	va_list again;
+	if (strcmp(fmt, "%s") == 0) {
+		va_copy(again, ap);
+		const char *text = va_arg(again, const char *);
+		va_end(again);
+		return copy(self, text ? np_tr(text) : "");
+	}
+	fmt = np_tr(fmt);
 	va_copy(again, ap);
 	int len = vsnprintf(NULL, 0, fmt, again);
 	va_end(again);
@@ -126,7 +137,7 @@ struct np_table *np_report_table(struct np_report *self, const char *id, const c
 		return &no_table;
 	}
 	table->id = copy(self, id ? id : "");
-	table->title = copy(self, title ? title : "");
+	table->title = copy(self, title ? np_tr(title) : "");
 	table->columns = columns;
 	table->n_columns = n_columns;
 	table->report = self;
@@ -332,6 +343,36 @@ void np_finding_impact(struct np_finding *finding, double impact_us, double impa
 	finding->has_impact = true;
 	finding->impact_us = impact_us;
 	finding->impact_share = impact_share;
+}
+
+void np_report_unite_findings(struct np_report *self)
+{
+	struct np_intern seen;
+	struct np_buf key = {0};
+	size_t kept = 0;
+	if (!usable(self))
+		return;
+	bool ok = np_intern_init(&seen);
+	for (size_t i = 0; ok && i < self->findings.n; i++) {
+		struct np_finding *finding = self->findings.v[i];
+		size_t known = seen.strings.n;
+		np_buf_clear(&key);
+		np_buf_add_cstr(&key, finding->code);
+		np_buf_add_char(&key, '\n');
+		np_buf_add_cstr(&key, finding->title);
+		uint32_t id = key.failed ? NP_ID_NONE : np_intern_add(&seen, np_buf_str(&key));
+		ok = id != NP_ID_NONE;
+		if (id >= known)
+			self->findings.v[kept++] = finding;
+		else
+			np_vec_release(&finding->evidence);
+	}
+	if (ok)
+		self->findings.n = kept;
+	else
+		self->failed = true;
+	np_buf_release(&key);
+	np_intern_release(&seen);
 }
 
 size_t np_report_count(const struct np_report *self, enum np_severity at_least)

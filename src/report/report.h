@@ -141,6 +141,9 @@ void np_finding_evidence(struct np_finding *finding, const char *file, const cha
 	__attribute__((format(printf, 5, 6)));
 void np_finding_impact(struct np_finding *finding, double impact_us, double impact_share);
 
+/* Drop every finding that says what one before it says: same code, same title. Linear. */
+void np_report_unite_findings(struct np_report *self);
+
 /* How many findings have at least this severity. */
 size_t np_report_count(const struct np_report *self, enum np_severity at_least);
 

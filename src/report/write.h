@@ -12,7 +12,11 @@
 void np_write_text(const struct np_report *report, const struct np_write_options *options,
                    struct np_buf *out);
 void np_write_json(const struct np_report *report, struct np_buf *out);
-void np_write_md(const struct np_report *report, struct np_buf *out);
+void np_write_md(const struct np_report *report, const struct np_write_options *options,
+                 struct np_buf *out);
+/* E_LIMIT: not even the page without rows fits into options->max_bytes. */
+enum np_status np_write_html(const struct np_report *report, const struct np_write_options *options,
+                             struct np_buf *out, struct np_err *err);
 /* E_NOTFOUND: no table `id` (which may be NULL). */
 enum np_status np_write_csv(const struct np_report *report, const char *id, struct np_buf *out,
                             struct np_err *err);

@@ -5,10 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/lang.h"
 #include "report/write.h"
 
 struct writer {
 	struct np_buf *out;
+	size_t max_rows;       /* 0: no limit */
 	struct np_buf scratch; /* texts made safe, before they are escaped */
 };
 
@@ -124,26 +126,32 @@ static void put_impact(struct writer *self, const struct np_finding *finding)
 	bool of_step = finding->has_impact && !isnan(finding->impact_share);
 	if (!us && !of_step)
 		return;
-	put(self, "\n  Impact: at most");
+	put(self, np_tr("\n  Impact: at most"));
 	if (us)
 		np_buf_printf(self->out, " %.3f us%s", finding->impact_us, of_step ? "," : "");
 	if (of_step) {
 		(void)np_format_percent(share, finding->impact_share);
-		np_buf_printf(self->out, " %s of the step", share);
+		np_buf_printf(self->out, np_tr(" %s of the step"), share);
 	}
 	put(self, "\n");
 }
 
+static size_t limited(const struct writer *self, size_t n)
+{
+	return self->max_rows && n > self->max_rows ? self->max_rows : n;
+}
+
 static void put_finding(struct writer *self, const struct np_finding *finding)
 {
-	np_buf_printf(self->out, "- **%s** `%s` ", np_severity_name(finding->severity),
+	np_buf_printf(self->out, "- **%s** `%s` ", np_tr(np_severity_name(finding->severity)),
 	              finding->code);
 	put_cstr(self, "", finding->title, "\n");
 	if (finding->detail)
 		put_cstr(self, "\n  ", finding->detail, "\n");
 	if (finding->evidence.n)
 		put(self, "\n");
-	for (size_t i = 0; i < finding->evidence.n; i++) {
+	size_t shown = limited(self, finding->evidence.n);
+	for (size_t i = 0; i < shown; i++) {
 		const struct np_evidence *evidence = &finding->evidence.v[i];
 		const char *const where[] = {evidence->file, evidence->column, evidence->rows};
 		put(self, "  - ");
@@ -152,9 +160,11 @@ static void put_finding(struct writer *self, const struct np_finding *finding)
 				put_cstr(self, "", where[k], ": ");
 		put_cstr(self, "", evidence->text, "\n");
 	}
+	if (shown < finding->evidence.n)
+		np_buf_printf(self->out, np_tr("  - … %zu more\n"), finding->evidence.n - shown);
 	put_impact(self, finding);
 	if (finding->advice)
-		put_cstr(self, "\n  Advice: ", finding->advice, "\n");
+		put_cstr(self, np_tr("\n  Advice: "), finding->advice, "\n");
 	if (finding->command)
 		put_command(self, finding->command);
 }
@@ -166,7 +176,7 @@ static void put_table(struct writer *self, const struct np_table *table)
 	size_t rows = np_table_rows(table);
 	put_cstr(self, "\n## ", table->title, "\n\n");
 	if (rows == 0) {
-		put(self, "(no rows)\n");
+		put(self, np_tr("(no rows)\n"));
 		return;
 	}
 	for (size_t c = 0; c < table->n_columns; c++) {
@@ -181,7 +191,8 @@ static void put_table(struct writer *self, const struct np_table *table)
 	for (size_t c = 0; c < table->n_columns; c++)
 		put(self, np_column_is_number(&table->columns[c]) ? "| ---: " : "| --- ");
 	put(self, "|\n");
-	for (size_t r = 0; r < rows && !self->out->failed; r++) {
+	size_t shown_rows = limited(self, rows);
+	for (size_t r = 0; r < shown_rows && !self->out->failed; r++) {
 		for (size_t c = 0; c < table->n_columns; c++) {
 			const struct np_cell *cell = np_table_cell(table, r, c);
 			put(self, c ? " | " : "| ");
@@ -189,25 +200,29 @@ static void put_table(struct writer *self, const struct np_table *table)
 		}
 		put(self, " |\n");
 	}
+	if (shown_rows < rows)
+		np_buf_printf(self->out, np_tr("\n… %zu more rows\n"), rows - shown_rows);
 }
 
-void np_write_md(const struct np_report *report, struct np_buf *out)
+void np_write_md(const struct np_report *report, const struct np_write_options *options,
+                 struct np_buf *out)
 {
-	struct writer self = {.out = out};
+	struct writer self = {.out = out, .max_rows = options->max_rows};
 	put_cstr(&self, "# npuprof ", report->command, "\n");
 	for (size_t i = 0; i < report->inputs.n; i++)
-		put_cstr(&self, i ? "- Input: " : "\n- Input: ", report->inputs.v[i], "\n");
+		put_cstr(&self, i ? np_tr("- Input: ") : np_tr("\n- Input: "), report->inputs.v[i],
+		         "\n");
 	if (report->verdict != NP_VERDICT_NONE)
-		np_buf_printf(out, "%s- Verdict: **%s**\n", report->inputs.n ? "" : "\n",
-		              np_verdict_name(report->verdict));
+		np_buf_printf(out, np_tr("%s- Verdict: **%s**\n"), report->inputs.n ? "" : "\n",
+		              np_tr(np_verdict_name(report->verdict)));
 	if (report->findings.n)
-		put(&self, "\n## Findings\n\n");
+		put(&self, np_tr("\n## Findings\n\n"));
 	for (size_t i = 0; i < report->findings.n; i++)
 		put_finding(&self, report->findings.v[i]);
 	for (size_t i = 0; i < report->tables.n; i++)
 		put_table(&self, report->tables.v[i]);
 	if (report->notes.n)
-		put(&self, "\n## Notes\n\n");
+		put(&self, np_tr("\n## Notes\n\n"));
 	for (size_t i = 0; i < report->notes.n; i++)
 		put_cstr(&self, "- ", report->notes.v[i], "\n");
 	np_buf_release(&self.scratch);

@@ -15,7 +15,9 @@
  *   note: …
  */
 #include <math.h>
+#include <string.h>
 
+#include "report/lang.h"
 #include "report/write.h"
 
 enum {
@@ -87,7 +89,8 @@ static enum paint verdict_paint(enum np_verdict verdict)
 static void put_count(struct np_buf *out, size_t n, const char *what)
 {
 	if (n)
-		np_buf_printf(out, "%s%zu %s%s", out->len ? ", " : "", n, what, n == 1 ? "" : "s");
+		np_buf_printf(out, "%s%zu %s%s", out->len ? ", " : "", n, np_tr(what),
+		              n == 1 || np_lang() != NP_LANG_EN ? "" : "s");
 }
 
 static void put_verdict(struct writer *self, const struct np_report *report)
@@ -97,8 +100,9 @@ static void put_verdict(struct writer *self, const struct np_report *report)
 	size_t warnings = np_report_count(report, NP_WARNING) - errors;
 	if (report->verdict == NP_VERDICT_NONE)
 		return;
-	np_buf_add_cstr(self->out, "verdict: ");
-	painted(self, verdict_paint(report->verdict), np_str_of(np_verdict_name(report->verdict)));
+	np_buf_add_cstr(self->out, np_tr("verdict: "));
+	painted(self, verdict_paint(report->verdict),
+	        np_str_of(np_tr(np_verdict_name(report->verdict))));
 	np_buf_clear(counts);
 	put_count(counts, errors, "error");
 	put_count(counts, warnings, "warning");
@@ -117,7 +121,7 @@ static void put_heading(struct writer *self, const struct np_report *report)
 	paint(self, PLAIN);
 	end_line(self);
 	for (size_t i = 0; i < report->inputs.n; i++) {
-		np_buf_add_cstr(self->out, "input: ");
+		np_buf_add_cstr(self->out, np_tr("input: "));
 		np_text_safe(self->out, np_str_of(report->inputs.v[i]));
 		end_line(self);
 	}
@@ -148,7 +152,7 @@ static void put_evidence(struct writer *self, const struct np_finding *finding)
 		put_wrapped(self, "  - ", np_buf_str(line), 4);
 	}
 	if (shown < n) {
-		np_buf_printf(self->out, "  … %zu more (-v shows all)", n - shown);
+		np_buf_printf(self->out, np_tr("  … %zu more (-v shows all)"), n - shown);
 		end_line(self);
 	}
 }
@@ -158,14 +162,14 @@ static void put_impact(struct writer *self, const struct np_finding *finding)
 	char share[NP_CELL_CHARS];
 	if (!finding->has_impact || (isnan(finding->impact_us) && isnan(finding->impact_share)))
 		return;
-	np_buf_add_cstr(self->out, "  impact: at most");
+	np_buf_add_cstr(self->out, np_tr("  impact: at most"));
 	if (!isnan(finding->impact_us))
 		np_buf_printf(self->out, " %.3f us", finding->impact_us);
 	if (!isnan(finding->impact_us) && !isnan(finding->impact_share))
 		np_buf_add_char(self->out, ',');
 	if (!isnan(finding->impact_share)) {
 		(void)np_format_percent(share, finding->impact_share);
-		np_buf_printf(self->out, " %s of the step", share);
+		np_buf_printf(self->out, np_tr(" %s of the step"), share);
 	}
 	end_line(self);
 }
@@ -173,12 +177,12 @@ static void put_impact(struct writer *self, const struct np_finding *finding)
 static void put_finding(struct writer *self, const struct np_finding *finding)
 {
 	static const enum paint paints[] = {CYAN, YELLOW, RED};
-	const char *severity = np_severity_name(finding->severity);
+	const char *severity = np_tr(np_severity_name(finding->severity));
 	begin_block(self);
 	painted(self, (unsigned)finding->severity < 3 ? paints[finding->severity] : RED,
 	        np_str_of(severity));
 	np_buf_printf(self->out, " %s ", finding->code);
-	size_t column = np_str_of(severity).len + np_str_of(finding->code).len + 2;
+	size_t column = np_text_width(np_str_of(severity)) + strlen(finding->code) + 2;
 	np_text_wrap(self->out, np_str_of(finding->title), column, INDENT, self->width);
 	end_line(self);
 	if (finding->detail)
@@ -186,7 +190,7 @@ static void put_finding(struct writer *self, const struct np_finding *finding)
 	put_evidence(self, finding);
 	put_impact(self, finding);
 	if (finding->advice)
-		put_wrapped(self, "  advice: ", np_str_of(finding->advice), INDENT);
+		put_wrapped(self, np_tr("  advice: "), np_str_of(finding->advice), INDENT);
 	if (finding->command) {
 		np_buf_add_cstr(self->out, "  $ ");
 		np_text_safe(self->out, np_str_of(finding->command));
@@ -316,7 +320,7 @@ static void put_help(struct writer *self, const struct np_table *table)
 		np_buf_add_cstr(self->out, "  ");
 		np_text_safe(self->out, np_str_of(column->name));
 		np_buf_add_cstr(self->out, ": ");
-		np_text_wrap(self->out, np_str_of(column->help),
+		np_text_wrap(self->out, np_str_of(np_tr(column->help)),
 		             INDENT + np_text_width(np_str_of(column->name)) + 2, 4, self->width);
 		end_line(self);
 	}
@@ -328,7 +332,7 @@ static void put_table(struct writer *self, const struct np_table *table)
 	painted(self, BOLD, np_str_of(table->title));
 	end_line(self);
 	if (np_table_rows(table) == 0) {
-		np_buf_add_cstr(self->out, "  (no rows)");
+		np_buf_add_cstr(self->out, np_tr("  (no rows)"));
 		end_line(self);
 		return;
 	}
@@ -362,7 +366,7 @@ void np_write_text(const struct np_report *report, const struct np_write_options
 	for (size_t i = 0; i < report->notes.n; i++) {
 		if (i == 0)
 			begin_block(&self);
-		put_wrapped(&self, "note: ", np_str_of(report->notes.v[i]), 6);
+		put_wrapped(&self, np_tr("note: "), np_str_of(report->notes.v[i]), 6);
 	}
 	np_buf_release(&self.scratch);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "report/lang.h"
 #include "report/write.h"
 
 bool np_format_parse(const char *name, enum np_format *out)
@@ -12,10 +13,8 @@ bool np_format_parse(const char *name, enum np_format *out)
 		const char *name;
 		enum np_format format;
 	} formats[] = {
-		{"text", NP_FORMAT_TEXT},
-		{"json", NP_FORMAT_JSON},
-		{"csv", NP_FORMAT_CSV},
-		{"md", NP_FORMAT_MD},
+		{"text", NP_FORMAT_TEXT}, {"json", NP_FORMAT_JSON}, {"csv", NP_FORMAT_CSV},
+		{"md", NP_FORMAT_MD},     {"html", NP_FORMAT_HTML},
 	};
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (np_str_is(np_str_of(name), formats[i].name)) {
@@ -38,7 +37,10 @@ enum np_status np_report_write(const struct np_report *report,
 		np_write_json(report, out);
 		break;
 	case NP_FORMAT_MD:
-		np_write_md(report, out);
+		np_write_md(report, options, out);
+		break;
+	case NP_FORMAT_HTML:
+		NP_TRY(np_write_html(report, options, out, err));
 		break;
 	case NP_FORMAT_CSV:
 		NP_TRY(np_write_csv(report, options->table, out, err));
@@ -86,11 +88,12 @@ void np_column_heading(struct np_buf *out, const struct np_column *column)
 	}
 	if (suffix && np_str_ends(name, np_str_of(suffix)))
 		name.len -= np_str_of(suffix).len;
-	np_text_safe(out, name);
+	const char *translated = np_tr_column(column->name);
+	np_text_safe(out, translated ? np_str_of(translated) : name);
 	size_t unit_len = np_str_of(unit).len;
 	bool told = np_str_ends(name, np_str_of(unit)) && name.len > unit_len &&
 	            name.ptr[name.len - unit_len - 1] == '_';
-	if (*unit && !told) {
+	if (*unit && (!told || translated)) {
 		np_buf_add_cstr(out, " (");
 		np_text_safe(out, np_str_of(unit));
 		np_buf_add_char(out, ')');
@@ -152,7 +155,7 @@ np_str np_cell_shown(const struct np_column *column, const struct np_cell *cell,
 		len = np_format_percent(out, cell->r);
 		break;
 	case NP_COL_BOOL:
-		return cell->b ? NP_STR("yes") : NP_STR("no");
+		return np_str_of(cell->b ? np_tr("yes") : np_tr("no"));
 	}
 	return (np_str){out, len > 0 ? (size_t)len : 0};
 }

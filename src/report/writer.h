@@ -1,5 +1,5 @@
 /*
- * Writers: a report rendered as text, json, csv or md into a buffer.
+ * Writers: a report rendered as text, json, csv, md or html into a buffer.
  *
  * Text is for people: aligned tables by display width (East Asian wide
  * characters count two), cut to the terminal's width, colour only when asked.
@@ -11,10 +11,12 @@
 
 #include "report/report.h"
 
-enum np_format { NP_FORMAT_TEXT, NP_FORMAT_JSON, NP_FORMAT_CSV, NP_FORMAT_MD };
+enum np_format { NP_FORMAT_TEXT, NP_FORMAT_JSON, NP_FORMAT_CSV, NP_FORMAT_MD, NP_FORMAT_HTML };
 
-/* "text", "json", "csv", "md"; false when unknown. */
+/* "text", "json", "csv", "md", "html"; false when unknown. */
 bool np_format_parse(const char *name, enum np_format *out);
+
+enum { NP_HTML_BYTES = 1000000 };
 
 struct np_write_options {
 	enum np_format format;
@@ -22,6 +24,8 @@ struct np_write_options {
 	unsigned width;    /* columns of the terminal; 0: do not cut */
 	bool verbose;      /* text: all evidence, help lines; else a few */
 	const char *table; /* csv: only this table id, e.g. "findings"; NULL: all */
+	size_t max_rows;   /* md: per table, and pieces of evidence per finding; 0: all */
+	size_t max_bytes;  /* html: of the page; 0: NP_HTML_BYTES */
 };
 
 /*
@@ -36,6 +40,10 @@ struct np_write_options {
  *       advice, command); without `table` they follow when there are any, or nothing
  *       else. A line "# table: id" stands before each when there are several.
  * md    for GitHub: tables, findings as a list; figures as in text.
+ * html  one page that needs nothing else: no network, a policy (CSP) that admits the
+ *       page's own script and style by their hashes only, and everything from the report
+ *       as JSON that the script turns into text nodes. Beyond max_bytes the longest tables
+ *       lose rows at their ends, and the page tells how many.
  */
 enum np_status np_report_write(const struct np_report *report,
                                const struct np_write_options *options, struct np_buf *out,

@@ -240,7 +240,7 @@ static const char golden_md[] =
 /* clang-format on */
 
 static const enum np_format all_formats[] = {NP_FORMAT_TEXT, NP_FORMAT_JSON, NP_FORMAT_CSV,
-                                             NP_FORMAT_MD};
+                                             NP_FORMAT_MD, NP_FORMAT_HTML};
 
 /* The rendered report, to be released by the caller. The report is freed. */
 static struct np_buf render(struct np_report *report, struct np_write_options options)
@@ -558,13 +558,13 @@ static void what_is_infinite_is_null_or_empty(void **state)
 static void formats_have_names(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"text", "json", "csv", "md"};
+	static const char *const names[] = {"text", "json", "csv", "md", "html"};
 	enum np_format format;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		assert_true(np_format_parse(names[i], &format));
 		assert_int_equal(format, all_formats[i]);
 	}
-	static const char *const others[] = {"", "JSON", "jso", "html"};
+	static const char *const others[] = {"", "JSON", "jso", "htm"};
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		assert_false(np_format_parse(others[i], &format));
 	assert_false(np_format_parse(NULL, &format));
