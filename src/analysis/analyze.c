@@ -7,8 +7,14 @@ static const struct {
 	const char *id, *what;
 	np_analysis_fn *run;
 } analyses[] = {
+	{"warmup", "warm-up and health of the steps", np_analyze_warmup},
 	{"steps", "steps", np_analyze_steps},
 	{"thumbnail", "timeline thumbnail", np_analyze_thumbnail},
+	{"step_trace", "the exporter's own step times", np_analyze_step_trace},
+	{"stages", "stages", np_analyze_stages},
+	{"classes", "kinds of work", np_analyze_classes},
+	{"overlap", "communication hidden or exposed", np_analyze_overlap},
+	{"advice", "what to do", np_analyze_advice}, /* the last: it ranks what is told */
 };
 
 enum { N_ANALYSES = sizeof analyses / sizeof *analyses };

@@ -40,9 +40,39 @@ static const char *const transfer_words[] = {"cast",      "transdata",   "transp
                                              "memcpy",    "memset",      "viewcopy",  "inplacecopy",
                                              "slice",     "concat",      "split",     "contiguous",
                                              "asstrided", "broadcastto", NULL};
+/* As kernel_details.csv and, with KERNEL_, as task_time and the db's tasks spell them. */
+static const char *const vector_cores[] = {"AI_VECTOR_CORE", "MIX_AIV", "KERNEL_AIVEC",
+                                           "KERNEL_MIX_AIV", NULL};
+static const char *const cube_cores[] = {"AI_CORE", "MIX_AIC", "KERNEL_AICORE", "KERNEL_MIX_AIC",
+                                         NULL};
+static const char *const aicpu_cores[] = {"AI_CPU", "AICPU", "KERNEL_AICPU", NULL};
 
-/* What a type or, for want of one, a name says. */
-static enum np_class by_words(np_str text)
+static bool is_any(np_str text, const char *const *words)
+{
+	for (; *words; words++)
+		if (np_str_ieq(text, np_str_of(*words)))
+			return true;
+	return false;
+}
+
+/*
+ * The operator type at the end of a name of the aclnn libraries:
+ * aclnnMatmul_TransData_TransData is a TransData, whatever called it. Other
+ * names are returned whole.
+ */
+static np_str type_in_name(np_str name)
+{
+	if (!np_str_starts(name, NP_STR("aclnn")))
+		return name;
+	size_t at = name.len;
+	while (at > 0 && name.ptr[at - 1] != '_')
+		at--;
+	return at > 0 && at < name.len ? np_str_from(name, at) : name;
+}
+
+/* What a type or, for want of one, a name says. A vector core multiplies no
+ * matrices: UpsampleBilinear2d holds the word "linear" only by chance. */
+static enum np_class by_words(np_str text, bool vector_core)
 {
 	if (starts_any(text, comm_starts))
 		return NP_CLASS_COMM;
@@ -50,31 +80,55 @@ static enum np_class by_words(np_str text)
 		return NP_CLASS_SYNC;
 	if (has_any(text, attention_words))
 		return NP_CLASS_ATTENTION;
-	if (has_any(text, matmul_words))
+	if (!vector_core && !np_str_icontains(text, NP_STR("bilinear")) &&
+	    has_any(text, matmul_words))
 		return NP_CLASS_MATMUL;
 	if (has_any(text, transfer_words))
 		return NP_CLASS_TRANSFER;
 	return NP_CLASS_OTHER;
 }
 
-enum np_class np_classify(np_str name, np_str type, np_str core)
+/* `split`: the chip has vector cores of their own. On a 910A all work is AI_CORE. */
+static enum np_class classify(np_str name, np_str type, np_str core, bool split)
 {
 	if (np_is_comm_core(core) || starts_any(name, comm_starts) || starts_any(type, comm_starts))
 		return NP_CLASS_COMM;
 	if (has_any(core, sync_words))
 		return NP_CLASS_SYNC;
-	if (np_str_ieq(core, NP_STR("AI_CPU")) || np_str_ieq(core, NP_STR("AICPU")))
+	if (is_any(core, aicpu_cores) || (core.len == 0 && np_str_contains(name, NP_STR("Aicpu_"))))
 		return NP_CLASS_AICPU;
-	enum np_class class = by_words(type.len ? type : name);
+	bool vector_core = is_any(core, vector_cores);
+	enum np_class class = by_words(type.len ? type : type_in_name(name), vector_core);
 	if (class != NP_CLASS_OTHER)
 		return class;
-	if (np_str_is(core, "AI_VECTOR_CORE") || np_str_is(core, "MIX_AIV"))
+	if (vector_core)
 		return NP_CLASS_VECTOR;
 	/* cube work of a type that no word names */
-	if (np_str_is(core, "AI_CORE") || np_str_is(core, "MIX_AIC"))
-		return NP_CLASS_MATMUL;
+	if (is_any(core, cube_cores))
+		return split ? NP_CLASS_MATMUL : NP_CLASS_VECTOR;
 	/* Level0 of 2024 records neither type nor core: what is left is vector work */
 	return core.len == 0 && type.len == 0 ? NP_CLASS_VECTOR : NP_CLASS_OTHER;
+}
+
+enum np_class np_classify(np_str name, np_str type, np_str core)
+{
+	return classify(name, type, core, true);
+}
+
+/* Does any kernel run on a vector core or on both kinds? */
+static bool has_split_cores(const struct np_profile *profile)
+{
+	const struct np_kernels *kernels = &profile->kernels;
+	uint32_t last = NP_ID_NONE;
+	for (size_t i = 0; i < kernels->n; i++) {
+		if (kernels->core[i] == last)
+			continue;
+		last = kernels->core[i];
+		np_str core = np_intern_get(&profile->strings, last);
+		if (is_any(core, vector_cores) || np_str_icontains(core, NP_STR("MIX_")))
+			return true;
+	}
+	return false;
 }
 
 /* The dense number of a pair of ids; UINT32_MAX when memory is out. */
@@ -91,7 +145,7 @@ bool np_classify_all(const struct np_profile *profile, uint8_t *out)
 {
 	const struct np_kernels *kernels = &profile->kernels;
 	struct np_map pairs, known;
-	bool ok = true;
+	bool ok = true, split = has_split_cores(profile);
 	np_map_init(&pairs);
 	np_map_init(&known);
 	for (size_t i = 0; ok && i < kernels->n; i++) {
@@ -99,9 +153,9 @@ bool np_classify_all(const struct np_profile *profile, uint8_t *out)
 		uint64_t key = (uint64_t)kernels->name[i] << 32 | pair;
 		uint32_t class = np_map_get(&known, key, NP_N_CLASSES);
 		if (class == NP_N_CLASSES) {
-			class = np_classify(np_intern_get(&profile->strings, kernels->name[i]),
-			                    np_intern_get(&profile->strings, kernels->type[i]),
-			                    np_intern_get(&profile->strings, kernels->core[i]));
+			class = classify(np_intern_get(&profile->strings, kernels->name[i]),
+			                 np_intern_get(&profile->strings, kernels->type[i]),
+			                 np_intern_get(&profile->strings, kernels->core[i]), split);
 			ok = pair != UINT32_MAX && np_map_put(&known, key, class);
 		}
 		out[i] = (uint8_t) class;

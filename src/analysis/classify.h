@@ -27,11 +27,13 @@ enum np_class {
 
 const char *np_class_name(enum np_class class);
 
-/* Pure. Texts are empty where the capture does not record them (old Level0). */
+/* Pure. Texts are empty where the capture does not record them (old Level0). AI_CORE
+ * of a type that no word names counts as cube work, as on chips with split cores. */
 enum np_class np_classify(np_str name, np_str type, np_str core);
 
 /* Class of every kernel row into out[kernels.n]. Each distinct (name, type, core) is
- * looked at once. false: out of memory. */
+ * looked at once. Where no kernel has a vector or mixed core (910A), AI_CORE of a type
+ * that no word names is vector work. false: out of memory. */
 bool np_classify_all(const struct np_profile *profile, uint8_t *out);
 
 #endif

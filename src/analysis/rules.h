@@ -12,6 +12,9 @@
 	X(warmup_min_steps, 3, "steps", "requirements §2.4 layer 0: fewer give no verdict")    \
 	X(warmup_ratio, 1.5, "first / mean of the rest", "requirements §2.4 layer 0")          \
 	X(step_spread, 0.30, "share of the median", "cannbot step 1: inconsistent step")       \
+	X(step_partial, 0.50, "share of the median's kernels", "cannbot step 1: partial step") \
+	X(compile_min_us, 10000, "us", "a compile call with a cached result takes 2000 us")    \
+	X(recompile_gap, 0.50, "share of the step", "requirements §2.4 method rules: one gap") \
 	X(stage_bottleneck, 0.70, "share", "requirements §2.4 layer 1")                        \
 	X(idle_heavy, 0.30, "share of the step", "DEVICE_IDLE_GAP_HEAVY")                      \
 	X(gap_min_us, 1000, "us", "PRELAUNCH, TAIL, INTERNAL_BUBBLE: at least this")           \

@@ -12,7 +12,8 @@ enum {
 	HOST_BOUND_FACTOR = 24,
 	WARMUP_FACTOR = 30,
 	LAYER_BYTES = 8 << 20,
-	WORLD_BYTES = 64 << 20,
+	WORLD_BYTES = 24 << 20,
+	EXPOSED_COMM_FACTOR = 8,
 	MEM_LIVE = 6,          /* kernels until an output is freed */
 	CLOCK_NOISE_NS = 4000, /* between hosts */
 };
@@ -194,6 +195,15 @@ static struct np_synth_meet *meet_at(const struct np_synth_plan *plan, uint32_t 
 	return &plan->meets[((size_t)step * plan->per_step + index) * plan->options.ranks + rank];
 }
 
+static uint64_t comm_bytes(const struct np_synth_options *options, uint32_t index)
+{
+	uint64_t bytes = index == options->layers ? WORLD_BYTES : LAYER_BYTES;
+	for (size_t i = 0; i < options->n_faults; i++)
+		if (options->faults[i].id == NP_SYNTH_EXPOSED_COMM)
+			return bytes * EXPOSED_COMM_FACTOR;
+	return bytes;
+}
+
 /* Post a collective. While planning, its end is not known yet: `end` is set later. */
 static void sim_comm(struct sim *sim, uint32_t index)
 {
@@ -201,7 +211,7 @@ static void sim_comm(struct sim *sim, uint32_t index)
 		return;
 	struct np_synth_item item = {.kind = NP_ITEM_COMM, .op = index, .task = sim->comm_task++};
 	item.group = (uint32_t)group_of(sim->plan, sim->rank, index);
-	item.len_bytes = index == sim->plan->options.layers ? WORLD_BYTES : LAYER_BYTES;
+	item.len_bytes = comm_bytes(&sim->plan->options, index);
 	uint32_t step = (uint32_t)sim->step;
 	item.index = index == sim->plan->options.layers ? step
 	                                                : step * (sim->plan->per_step - 1) + index;
@@ -354,7 +364,7 @@ static void resolve(struct np_synth_plan *self, uint32_t step, uint32_t index)
 			last = at > last ? at : last;
 		}
 		np_ns end = last +
-		            np_synth_wire_ns(self, group, world ? WORLD_BYTES : LAYER_BYTES, key);
+		            np_synth_wire_ns(self, group, comm_bytes(&self->options, index), key);
 		for (uint32_t k = 0; k < group->count; k++)
 			*meet_at(self, step, index, group->first + k * group->stride) =
 				(struct np_synth_meet){last, end};

@@ -47,6 +47,8 @@ enum np_synth_format {
 	  "rank R issues work slower than it is done")                                            \
 	X(WARMUP, "warmup-in-window", "", "WARMUP_NOT_STRIPPED",                                  \
 	  "the first recorded step compiles: slow host, slower kernels")                          \
+	X(EXPOSED_COMM, "exposed-comm", "", "COMM_EXPOSED",                                       \
+	  "collectives move 8 times as much: computing cannot hide them")                         \
 	X(STALE, "stale", "[R]", "STALE", "files are an hour older than the capture's start")     \
 	X(NA_METRICS, "na-metrics", "[R]", "METRICS_NA", "all metric cells are N/A")              \
 	X(NO_METRICS, "no-metrics", "[R]", "CONFIG_MISSING", "Level0: 9 columns, no statistics")  \
