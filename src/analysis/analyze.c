@@ -8,6 +8,13 @@ static const struct {
 	np_analysis_fn *run;
 } analyses[] = {
 	{"steps", "steps", np_analyze_steps},
+	{"bound", "what limits the operators", np_analyze_bound},
+	{"fusion", "kernels to fuse", np_analyze_fusion},
+	{"operators", "operators", np_analyze_operators},
+	{"outliers", "kernels that took too long", np_analyze_outliers},
+	{"aicpu", "AI CPU", np_analyze_aicpu},
+	{"frequency", "frequency", np_analyze_frequency},
+	{"shapes", "input shapes", np_analyze_shapes},
 };
 
 enum { N_ANALYSES = sizeof analyses / sizeof *analyses };
