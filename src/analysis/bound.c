@@ -41,12 +41,49 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void swap(double *a, double *b)
+{
+	double was = *a;
+	*a = *b;
+	*b = was;
+}
+
+/*
+ * Put the k-th smallest at values[k]: parts less than, equal to and more than a pivot, and
+ * on with the part that holds k. Should the pivots be bad, what is left is sorted.
+ */
+static double select_kth(double *values, size_t n, size_t k)
+{
+	size_t low = 0, high = n;
+	for (int rounds = 0; high - low > 1 && rounds < 64; rounds++) {
+		double pivot = values[low + (high - low) / 2];
+		size_t less = low, at = low, more = high;
+		while (at < more) {
+			if (values[at] < pivot)
+				swap(&values[less++], &values[at++]);
+			else if (values[at] > pivot)
+				swap(&values[at], &values[--more]);
+			else
+				at++;
+		}
+		if (k < less)
+			high = less;
+		else if (k >= more)
+			low = more;
+		else
+			return pivot;
+	}
+	if (high - low > 1)
+		qsort(values + low, high - low, sizeof *values, by_value);
+	return values[k];
+}
+
 static double median(double *values, size_t n)
 {
 	if (n == 0)
 		return NAN;
-	qsort(values, n, sizeof *values, by_value);
-	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+	double upper = select_kth(values, n, n / 2);
+	return n % 2 ? upper : (select_kth(values, n, n / 2 - 1) + upper) / 2;
 }
 
 /*
@@ -189,7 +226,9 @@ static bool put_all(struct np_analysis *self, const struct np_pipes *pipes)
 {
 	struct np_op_groups groups;
 	struct memory_bound all = {0};
-	bool ok = np_op_groups_build(self, NP_BY_TYPE, &groups);
+	size_t n = 0;
+	uint32_t *order = np_op_order(self, false, &n);
+	bool ok = np_op_groups_build(self, NP_BY_TYPE, order, n, &groups);
 	double *scratch = ok ? np_realloc(NULL, groups.n_rows + 1, sizeof *scratch) : NULL;
 	struct np_table *table = NULL;
 	ok = scratch != NULL;
@@ -211,6 +250,7 @@ static bool put_all(struct np_analysis *self, const struct np_pipes *pipes)
 	np_buf_release(&all.names);
 	np_buf_release(&all.seen);
 	np_free(scratch);
+	np_free(order);
 	np_op_groups_release(&groups);
 	return ok;
 }

@@ -175,7 +175,7 @@ static void take(struct np_chain *chain, size_t at, uint32_t length, struct np_c
                  const struct np_pattern *pattern)
 {
 	np_ns dur = np_chain_dur(chain, at, length), high = np_chain_save(chain, at, length);
-	np_ns low = high / 2;
+	np_ns low = 0; /* half of the sum, in the end */
 	if (!chain->measured) {
 		high = (np_ns)((double)dur * pattern->high);
 		low = (np_ns)((double)dur * pattern->low);
@@ -212,6 +212,22 @@ static uint32_t *words_by_position(const struct np_analysis *self, const struct 
 	return words;
 }
 
+/* What a match can begin with; 0 when a word that it needs is nowhere in the capture. */
+static uint32_t begins_with(const struct known *known, uint32_t present)
+{
+	uint32_t first = 0;
+	bool open = true; /* only optional steps so far */
+	for (int s = 0; s < MAX_STEPS && known->steps[s]; s++) {
+		bool optional = known->steps[s] & OPTIONAL;
+		if (open)
+			first |= known->steps[s] & ~OPTIONAL;
+		if (!optional && !(known->steps[s] & present))
+			return 0;
+		open = open && optional;
+	}
+	return first;
+}
+
 bool np_fusion_match(const struct np_analysis *self, struct np_chain *chain,
                      struct np_candidates *out)
 {
@@ -219,9 +235,15 @@ bool np_fusion_match(const struct np_analysis *self, struct np_chain *chain,
 	uint32_t *words = words_by_position(self, chain);
 	if (!words)
 		return false;
+	uint32_t present = 0;
+	for (size_t i = 0; i < chain->n; i++)
+		present |= words[i];
 	for (size_t p = 0; p < N_PATTERNS; p++) {
-		for (size_t i = 0; i < chain->n; i++) {
-			uint32_t length = words[i] ? match(&patterns[p], chain, words, i) : 0;
+		uint32_t first = begins_with(&patterns[p], present);
+		for (size_t i = 0; first && i < chain->n; i++) {
+			if (!(words[i] & first))
+				continue;
+			uint32_t length = match(&patterns[p], chain, words, i);
 			/* nothing to gain: a veto, or shapes that do not fit */
 			if (length == 0 || np_chain_save(chain, i, length) == 0)
 				continue;
@@ -231,8 +253,11 @@ bool np_fusion_match(const struct np_analysis *self, struct np_chain *chain,
 	}
 	np_free(words);
 	bool ok = true;
-	for (size_t p = 0; ok && p < N_PATTERNS; p++)
+	for (size_t p = 0; ok && p < N_PATTERNS; p++) {
+		if (chain->measured)
+			found[p].low = found[p].high / 2;
 		if (found[p].count)
 			ok = np_vec_push(&out->of, found[p]);
+	}
 	return ok;
 }

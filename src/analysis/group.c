@@ -87,7 +87,7 @@ static bool number_rows(const struct np_analysis *self, enum np_op_group_by by, 
 		np_ns dur = self->profile->kernels.dur_ns[row];
 		groups.v[g].total = np_ns_sum(groups.v[g].total, dur);
 		out->total = np_ns_sum(out->total, dur);
-		out->rows[out->n_rows++] = row;
+		out->n_rows++;
 	}
 	np_map_release(&keys.pairs);
 	np_map_release(&keys.triples);
@@ -104,39 +104,45 @@ static int by_total(const void *a, const void *b)
 	return (x->example > y->example) - (x->example < y->example);
 }
 
-/* rows, sorted by duration, into one run per group. */
-static bool spread(struct np_op_groups *out, const uint32_t *group_of)
+/* The kernels in order of duration into one run per group. */
+static bool spread(struct np_op_groups *out, const uint32_t *group_of, const uint32_t *order)
 {
-	uint32_t *to = np_realloc(NULL, out->n_rows, sizeof *to);
-	uint32_t *next = np_realloc(NULL, out->n, sizeof *next);
+	uint32_t *next = np_realloc(NULL, out->n + 1, sizeof *next);
 	uint32_t at = 0;
-	for (size_t g = 0; to && next && g < out->n; g++) {
+	out->rows = np_realloc(NULL, out->n_rows + 1, sizeof *out->rows);
+	bool ok = next && out->rows;
+	for (size_t g = 0; ok && g < out->n; g++) {
 		out->groups[g].first = next[g] = at;
 		at += out->groups[g].n;
 	}
-	for (size_t i = 0; to && next && i < out->n_rows; i++)
-		to[next[group_of[out->rows[i]]]++] = out->rows[i];
-	bool ok = to && next;
-	if (ok) {
-		np_free(out->rows);
-		out->rows = to;
-	} else {
-		np_free(to);
-	}
+	for (size_t i = 0; ok && i < out->n_rows; i++)
+		out->rows[next[group_of[order[i]]]++] = order[i];
 	np_free(next);
 	return ok;
 }
 
+uint32_t *np_op_order(const struct np_analysis *self, bool by_duration, size_t *n)
+{
+	uint32_t *order = np_realloc(NULL, self->n_rows + 1, sizeof *order);
+	*n = 0;
+	for (size_t i = 0; order && i < self->n_rows; i++)
+		if (self->class[self->rows[i]] != NP_CLASS_COMM)
+			order[(*n)++] = self->rows[i];
+	if (order && *n && by_duration &&
+	    !sort_by_duration(self->profile->kernels.dur_ns, order, *n)) {
+		np_free(order);
+		order = NULL;
+	}
+	return order;
+}
+
 bool np_op_groups_build(const struct np_analysis *self, enum np_op_group_by by,
-                        struct np_op_groups *out)
+                        const uint32_t *order, size_t n_order, struct np_op_groups *out)
 {
 	memset(out, 0, sizeof *out);
-	out->rows = np_realloc(NULL, self->n_rows + 1, sizeof *out->rows);
 	uint32_t *group_of = np_realloc(NULL, self->profile->kernels.n, sizeof *group_of);
-	bool ok = out->rows && group_of && number_rows(self, by, group_of, out);
-	if (ok && out->n)
-		ok = sort_by_duration(self->profile->kernels.dur_ns, out->rows, out->n_rows) &&
-		     spread(out, group_of);
+	bool ok = order && group_of && number_rows(self, by, group_of, out) &&
+	          out->n_rows == n_order && spread(out, group_of, order);
 	if (ok && out->n)
 		qsort(out->groups, out->n, sizeof *out->groups, by_total);
 	np_free(group_of);

@@ -4,7 +4,8 @@
  *   groups   │MatMul: first 0, n 3 │Add: first 3, n 2│ …
  *   rows     │ 17  4  29           │ 8  3            │ …   each group by duration
  *
- * So minimum, maximum and quantiles of a group are single look-ups. Collectives
+ * So minimum, maximum and quantiles of a group are single look-ups. (Who needs none
+ * takes the order of start, which is faster to walk.) Collectives
  * are not in it: their length is mostly waiting.
  */
 #ifndef NP_ANALYSIS_GROUP_H
@@ -32,9 +33,14 @@ struct np_op_groups {
 	np_ns total; /* of all groups: the computing time, kernel by kernel */
 };
 
-/* false: out of memory (release is still right). n log n in groups, linear in kernels. */
+/* The kernels of the analysis but collectives, *n of them, by duration (equal ones in order
+ * of start) or only by start. NULL: out of memory. The caller frees it. */
+uint32_t *np_op_order(const struct np_analysis *self, bool by_duration, size_t *n);
+
+/* Within a group rows have the order of `order`, which is from np_op_order(). false: out of memory (release is still right). n log n in
+ * groups, linear in kernels. */
 bool np_op_groups_build(const struct np_analysis *self, enum np_op_group_by by,
-                        struct np_op_groups *out);
+                        const uint32_t *order, size_t n_order, struct np_op_groups *out);
 void np_op_groups_release(struct np_op_groups *self);
 
 /* The smallest duration that at least `share` of the group do not exceed (nearest rank:

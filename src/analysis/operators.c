@@ -189,12 +189,12 @@ static bool put_cores(struct np_analysis *self)
 
 static void put_bound(struct np_table *table, const struct np_analysis *self,
                       const struct np_op_groups *groups, const struct np_op_group *group,
-                      const struct np_pipes *pipes)
+                      const uint8_t *bounds)
 {
 	np_ns by_bound[NP_N_BOUNDS] = {0};
 	for (uint32_t i = 0; i < group->n; i++) {
 		uint32_t row = groups->rows[group->first + i];
-		np_ns *to = &by_bound[pipes[row].bound];
+		np_ns *to = &by_bound[bounds[row]];
 		*to = np_ns_sum(*to, self->profile->kernels.dur_ns[row]);
 	}
 	int best = NP_BOUND_NONE;
@@ -217,7 +217,7 @@ static void put_text(struct np_table *table, np_str text)
 
 static void put_group(struct np_table *table, const struct np_analysis *self,
                       const struct np_op_groups *groups, const struct np_op_group *group,
-                      const struct np_pipes *pipes)
+                      const uint8_t *bounds)
 {
 	put_text(table, np_text(self, self->profile->kernels.core[group->example]));
 	np_cell_int(table, group->n);
@@ -228,14 +228,14 @@ static void put_group(struct np_table *table, const struct np_analysis *self,
 	np_cell_int(table, np_op_quantile(self, groups, group, 1));
 	np_cell_int(table, np_op_quantile(self, groups, group, 0.5));
 	np_cell_int(table, np_op_quantile(self, groups, group, 0.95));
-	put_bound(table, self, groups, group, pipes);
+	put_bound(table, self, groups, group, bounds);
 }
 
-static bool put_groups(struct np_analysis *self, enum np_op_group_by by,
-                       const struct np_pipes *pipes)
+static bool put_groups(struct np_analysis *self, enum np_op_group_by by, const uint32_t *order,
+                       size_t n_order, const uint8_t *bounds)
 {
 	struct np_op_groups groups;
-	bool ok = np_op_groups_build(self, by, &groups);
+	bool ok = np_op_groups_build(self, by, order, n_order, &groups);
 	if (ok && groups.n) {
 		struct np_report *to = self->report;
 		struct np_table *table =
@@ -253,7 +253,7 @@ static bool put_groups(struct np_analysis *self, enum np_op_group_by by,
 			                                        : np_op_type(self, row)));
 			if (by == NP_BY_TYPE_SHAPE)
 				put_text(table, np_text(self, np_in_shapes(self, row)));
-			put_group(table, self, &groups, group, pipes);
+			put_group(table, self, &groups, group, bounds);
 		}
 		if (groups.n > np_top(self))
 			np_report_note(to, "table %s shows %zu of %zu rows; --top N shows more",
@@ -263,12 +263,29 @@ static bool put_groups(struct np_analysis *self, enum np_op_group_by by,
 	return ok;
 }
 
+/* enum np_bound by kernel row. NULL: out of memory. */
+static uint8_t *bounds_all(const struct np_analysis *self)
+{
+	size_t n = self->profile->kernels.n;
+	struct np_pipes *pipes = np_pipes_all(self);
+	uint8_t *bounds = pipes ? np_realloc(NULL, n, sizeof *bounds) : NULL;
+	for (size_t i = 0; bounds && i < n; i++)
+		bounds[i] = pipes[i].bound;
+	np_free(pipes);
+	return bounds;
+}
+
 void np_analyze_operators(struct np_analysis *self)
 {
-	struct np_pipes *pipes = np_pipes_all(self);
-	bool shapes = np_has_shapes(self);
-	self->oom = !pipes || !put_cores(self) || !put_groups(self, NP_BY_TYPE, pipes) ||
-	            !put_groups(self, NP_BY_NAME, pipes) ||
-	            (shapes && !put_groups(self, NP_BY_TYPE_SHAPE, pipes));
-	np_free(pipes);
+	size_t n = 0;
+	uint8_t *bounds = bounds_all(self);
+	uint32_t *order = np_op_order(self, true, &n);
+	bool ok = bounds && order && put_cores(self) &&
+	          put_groups(self, NP_BY_TYPE, order, n, bounds) &&
+	          put_groups(self, NP_BY_NAME, order, n, bounds);
+	if (ok && np_has_shapes(self))
+		ok = put_groups(self, NP_BY_TYPE_SHAPE, order, n, bounds);
+	self->oom = self->oom || !ok;
+	np_free(order);
+	np_free(bounds);
 }

@@ -138,10 +138,14 @@ void np_analyze_outliers(struct np_analysis *self)
 	NP_VEC(struct outliers) found = {0};
 	np_ns excess = 0;
 	size_t kernels = 0;
-	bool ok = np_op_groups_build(self, NP_BY_NAME_SHAPE, &groups);
-	if (!np_has_shapes(self))
+	size_t n = 0;
+	if (!np_has_shapes(self)) {
 		np_report_note(self->report, "outliers: input shapes were not collected; needed is "
 		                             "profiler_level Level1 or Level2");
+		return;
+	}
+	uint32_t *order = np_op_order(self, true, &n);
+	bool ok = np_op_groups_build(self, NP_BY_NAME_SHAPE, order, n, &groups);
 	for (size_t g = 0; ok && g < groups.n; g++) {
 		struct outliers one = outliers_of(self, &groups, (uint32_t)g);
 		if (one.n == 0)
@@ -159,6 +163,7 @@ void np_analyze_outliers(struct np_analysis *self)
 		tell(self, &groups, &found.v[0], kernels, excess);
 	}
 	np_vec_release(&found);
+	np_free(order);
 	np_op_groups_release(&groups);
 	self->oom = self->oom || !ok;
 }

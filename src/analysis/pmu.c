@@ -55,7 +55,7 @@ static int16_t ratio_at(const double *column, uint32_t row)
 	if (!column || !(column[row] >= 0)) /* NaN too */
 		return NP_NO_RATIO;
 	double scaled = column[row] * 1000;
-	return scaled < MAX_RATIO ? (int16_t)lround(scaled) : (int16_t)MAX_RATIO;
+	return scaled < MAX_RATIO ? (int16_t)(scaled + 0.5) : (int16_t)MAX_RATIO;
 }
 
 static double time_at(const struct side *side, uint32_t row)
@@ -63,18 +63,27 @@ static double time_at(const struct side *side, uint32_t row)
 	return side->time && side->time[row] >= 0 ? side->time[row] : -1;
 }
 
-/* Which side a kernel's own ratios are on; of a mixed kernel the one that worked longer. */
-static int side_for(const struct side *sides, np_str core, uint32_t row)
+/* Where the ratios of a core are; of a mixed kernel on the side that worked longer. */
+enum where { ON_AIC, ON_AIV, ON_PLAIN, LONGER_OR_AIC, LONGER_OR_AIV };
+
+static enum where where_of(const struct side *sides, np_str core)
 {
 	if (!sides[AIC].any && !sides[AIV].any)
-		return PLAIN;
+		return ON_PLAIN;
 	if (np_str_is(core, "AI_CORE"))
-		return AIC;
+		return ON_AIC;
 	if (np_str_is(core, "AI_VECTOR_CORE"))
-		return AIV;
+		return ON_AIV;
+	return np_str_is(core, "MIX_AIV") ? LONGER_OR_AIV : LONGER_OR_AIC;
+}
+
+static int side_for(const struct side *sides, enum where where, uint32_t row)
+{
+	if (where <= ON_PLAIN)
+		return (int)where;
 	double aic = time_at(&sides[AIC], row), aiv = time_at(&sides[AIV], row);
 	if (aic == aiv)
-		return np_str_is(core, "MIX_AIV") ? AIV : AIC;
+		return where == LONGER_OR_AIV ? AIV : AIC;
 	return aic > aiv ? AIC : AIV;
 }
 
@@ -110,11 +119,17 @@ struct np_pipes *np_pipes_all(const struct np_analysis *self)
 	struct np_pipes *pipes = np_realloc(NULL, kernels->n, sizeof *pipes);
 	for (size_t i = 0; pipes && i < kernels->n; i++)
 		pipes[i] = (struct np_pipes){-1, -1, -1, -1, -1, -1, -1, NP_BOUND_NONE, 0};
+	uint32_t core = NP_ID_NONE;
+	enum where where = where_of(sides, NP_STR(""));
 	for (size_t i = 0; pipes && i < self->n_rows; i++) {
 		uint32_t row = self->rows[i];
 		if (self->class[row] == NP_CLASS_COMM || self->class[row] == NP_CLASS_AICPU)
 			continue;
-		int which = side_for(sides, np_text(self, kernels->core[row]), row);
+		if (kernels->core[row] != core) {
+			core = kernels->core[row];
+			where = where_of(sides, np_text(self, core));
+		}
+		int which = side_for(sides, where, row);
 		const struct side *side = &sides[which];
 		struct np_pipes *p = &pipes[row];
 		p->mac = ratio_at(side->mac, row);
