@@ -7,6 +7,7 @@
  * "unsupported", and never 0.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/group.h"
@@ -175,51 +176,81 @@ static void put_row(struct np_table *table, const struct np_analysis *self,
 	np_cell_real(table, f->scalar);
 }
 
-/* Operators that wait for memory, summed up. */
+enum { NAMED = 4 };
+
+/* Operators that wait for memory, summed up; those that lose most by it are named. */
 struct memory_bound {
 	size_t n;
 	np_ns total, excess;
-	struct np_buf names, seen; /* the first few; the largest as evidence */
+	struct loser {
+		const struct np_op_group *group;
+		np_ns excess;
+	} worst[NAMED]; /* falling */
 };
 
-static void remember(struct memory_bound *to, const struct np_analysis *self,
-                     const struct np_op_group *group, const struct figures *f)
+static void remember(struct memory_bound *to, const struct np_op_group *group,
+                     const struct figures *f)
 {
-	enum { NAMED = 4 };
-	np_str type = np_text(self, np_op_type(self, group->example));
-	np_str core = np_text(self, self->profile->kernels.core[group->example]);
-	if (to->n < NAMED)
-		np_buf_printf(&to->names, "%s%.*s/%.*s %.1f us", to->n ? ", " : "", NP_FMT(type),
-		              NP_FMT(core), (double)group->total / 1e3);
-	if (to->n == 0)
-		np_buf_printf(&to->seen, "Type = %.*s", NP_FMT(type));
+	size_t at = to->n < NAMED ? to->n : NAMED;
+	for (; at > 0 && to->worst[at - 1].excess < f->excess_ns; at--)
+		if (at < NAMED)
+			to->worst[at] = to->worst[at - 1];
+	if (at < NAMED)
+		to->worst[at] = (struct loser){group, f->excess_ns};
 	to->n++;
 	to->total = np_ns_sum(to->total, group->total);
 	to->excess = np_ns_sum(to->excess, f->excess_ns);
 }
 
-static void tell(struct np_analysis *self, const struct np_op_groups *groups,
+/* "Exp/AI_VECTOR_CORE 16051.5 us, …" */
+static void name_worst(const struct np_analysis *self, const struct memory_bound *all,
+                       struct np_buf *out)
+{
+	for (size_t i = 0; i < all->n && i < NAMED; i++) {
+		const struct np_op_group *group = all->worst[i].group;
+		np_str type = np_text(self, np_op_type(self, group->example));
+		np_str core = np_text(self, self->profile->kernels.core[group->example]);
+		np_buf_printf(out, "%s%.*s/%.*s %.1f us", i ? ", " : "", NP_FMT(type), NP_FMT(core),
+		              (double)group->total / 1e3);
+	}
+	if (all->n > NAMED)
+		np_buf_add_cstr(out, ", …");
+}
+
+static bool tell(struct np_analysis *self, const struct np_op_groups *groups,
                  const struct memory_bound *all)
 {
 	double share = groups->total > 0 ? (double)all->total / (double)groups->total : 0;
 	if (all->n == 0 || share < self->rules->memory_bound_share)
-		return;
+		return true;
+	struct np_buf names = {0};
+	char rows[128];
+	np_str worst = np_text(self, np_op_type(self, all->worst[0].group->example));
+	worst = np_str_sub(worst, 0, 100);
+	(void)snprintf(rows, sizeof rows, "Type = %.*s", NP_FMT(worst));
+	name_worst(self, all, &names);
+	if (names.failed) {
+		np_buf_release(&names);
+		return false;
+	}
 	struct np_finding *finding = np_report_finding(
 		self->report, "MEMORY_BOUND_OPS", NP_INFO,
-		"%zu operator type%s wait for memory: %.1f us, %.1f %% of computing (%s%s)", all->n,
-		all->n == 1 ? "" : "s", (double)all->total / 1e3, share * 100, all->names.ptr,
-		all->n > 4 ? ", …" : "");
+		"%zu operator type%s wait for memory: %.1f us, %.1f %% of computing; most is lost "
+	        "in "
+		"%s",
+		all->n, all->n == 1 ? "" : "s", (double)all->total / 1e3, share * 100, names.ptr);
 	np_finding_detail(
 		finding, "moving data in (mte2) takes longer than computing with it: these kernels "
 			 "run at the speed of the memory, and only less traffic makes them faster");
 	np_finding_evidence(finding, np_kernel_source(self), "mte2_ratio, mac_ratio, vec_ratio",
-	                    all->seen.ptr,
-	                    "median of mte2_ratio / max(mac_ratio, vec_ratio) above %g",
+	                    rows, "median of mte2_ratio / max(mac_ratio, vec_ratio) above %g",
 	                    self->rules->memory_bound);
 	np_finding_impact(finding, (double)all->excess / 1e3, np_share(self, all->excess));
 	np_finding_advice(finding, "fuse them with their neighbours (table fusion), drop needless "
 	                           "casts and copies, use a smaller data type, or tile so that "
 	                           "inputs stay in L2");
+	np_buf_release(&names);
+	return true;
 }
 
 static bool put_all(struct np_analysis *self, const struct np_pipes *pipes)
@@ -242,13 +273,9 @@ static bool put_all(struct np_analysis *self, const struct np_pipes *pipes)
 		if (g < np_top(self))
 			put_row(table, self, &groups, group, &f);
 		if (f.memory_bound > self->rules->memory_bound && f.bound == NP_BOUND_MTE)
-			remember(&all, self, group, &f);
+			remember(&all, group, &f);
 	}
-	ok = ok && !all.names.failed && !all.seen.failed;
-	if (ok)
-		tell(self, &groups, &all);
-	np_buf_release(&all.names);
-	np_buf_release(&all.seen);
+	ok = ok && tell(self, &groups, &all);
 	np_free(scratch);
 	np_free(order);
 	np_op_groups_release(&groups);

@@ -84,7 +84,7 @@ static bool order_by_stream(const struct np_analysis *self, struct np_chain *cha
 			s = (uint32_t)next.n;
 			ok = np_map_put(&numbers, key, s) && np_vec_push(&next, 0);
 		}
-		if (ok)
+		if (ok && next.v)
 			next.v[s]++;
 	}
 	for (uint32_t s = 0, at = 0; ok && s < next.n; s++) {
@@ -92,7 +92,7 @@ static bool order_by_stream(const struct np_analysis *self, struct np_chain *cha
 		next.v[s] = at;
 		at += n;
 	}
-	for (size_t i = 0; ok && i < self->n_rows; i++) {
+	for (size_t i = 0; ok && next.v && i < self->n_rows; i++) {
 		uint32_t s = np_map_get(&numbers, stream[self->rows[i]], 0);
 		chain->row[next.v[s]++] = self->rows[i];
 	}

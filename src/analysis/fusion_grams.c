@@ -80,7 +80,7 @@ static bool name_length(const struct np_analysis *self, const struct np_chain *c
 			                                           .rank = UINT32_MAX}) &&
 			     np_map_put(&numbers, key, number);
 		}
-		if (!ok)
+		if (!ok || !grams->of.v)
 			break;
 		names[i] = number;
 		count(&grams->of.v[number], chain, (uint32_t)i);

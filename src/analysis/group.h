@@ -37,8 +37,8 @@ struct np_op_groups {
  * of start) or only by start. NULL: out of memory. The caller frees it. */
 uint32_t *np_op_order(const struct np_analysis *self, bool by_duration, size_t *n);
 
-/* Within a group rows have the order of `order`, which is from np_op_order(). false: out of memory (release is still right). n log n in
- * groups, linear in kernels. */
+/* Within a group rows have the order of `order`, which is from np_op_order(). false: out of
+ * memory (release is still right). n log n in groups, linear in kernels. */
 bool np_op_groups_build(const struct np_analysis *self, enum np_op_group_by by,
                         const uint32_t *order, size_t n_order, struct np_op_groups *out);
 void np_op_groups_release(struct np_op_groups *self);

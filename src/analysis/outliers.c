@@ -84,7 +84,7 @@ static void put_steps(struct np_table *table, const struct np_analysis *self,
 		if (ids[i] == NP_NO_I64 || (i > 0 && ids[i] == ids[i - 1]))
 			continue;
 		if (listed++ == LISTED) {
-			used += (size_t)snprintf(text + used, sizeof text - used, ", …");
+			(void)snprintf(text + used, sizeof text - used, ", …");
 			break;
 		}
 		used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld",

@@ -54,8 +54,8 @@ static int16_t ratio_at(const double *column, uint32_t row)
 {
 	if (!column || !(column[row] >= 0)) /* NaN too */
 		return NP_NO_RATIO;
-	double scaled = column[row] * 1000;
-	return scaled < MAX_RATIO ? (int16_t)(scaled + 0.5) : (int16_t)MAX_RATIO;
+	double rounded = column[row] * 1000 + 0.5;
+	return rounded < MAX_RATIO ? (int16_t)rounded : (int16_t)MAX_RATIO;
 }
 
 static double time_at(const struct side *side, uint32_t row)
