@@ -236,7 +236,7 @@ static bool tell(struct np_analysis *self, const struct np_op_groups *groups,
 	struct np_finding *finding = np_report_finding(
 		self->report, "MEMORY_BOUND_OPS", NP_INFO,
 		"%zu operator type%s wait for memory: %.1f us, %.1f %% of computing; most is lost "
-	        "in "
+		"in "
 		"%s",
 		all->n, all->n == 1 ? "" : "s", (double)all->total / 1e3, share * 100, names.ptr);
 	np_finding_detail(

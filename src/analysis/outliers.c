@@ -71,7 +71,7 @@ static void put_steps(struct np_table *table, const struct np_analysis *self,
 {
 	enum { LISTED = 8, LOOKED_AT = 64 };
 	const struct np_op_group *group = &groups->groups[o->group];
-	int64_t ids[LOOKED_AT];
+	int64_t ids[LOOKED_AT] = {0};
 	size_t n = 0;
 	for (uint32_t i = 0; i < o->n && i < LOOKED_AT; i++) {
 		uint32_t row = groups->rows[group->first + group->n - 1 - i];
