@@ -15,6 +15,13 @@ static const struct {
 	{"classes", "kinds of work", np_analyze_classes},
 	{"overlap", "communication hidden or exposed", np_analyze_overlap},
 	{"advice", "what to do", np_analyze_advice}, /* the last: it ranks what is told */
+	{"bound", "what limits the operators", np_analyze_bound},
+	{"fusion", "kernels to fuse", np_analyze_fusion},
+	{"operators", "operators", np_analyze_operators},
+	{"outliers", "kernels that took too long", np_analyze_outliers},
+	{"aicpu", "AI CPU", np_analyze_aicpu},
+	{"frequency", "frequency", np_analyze_frequency},
+	{"shapes", "input shapes", np_analyze_shapes},
 };
 
 enum { N_ANALYSES = sizeof analyses / sizeof *analyses };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "synth/faults_ops.h"
 #include "synth/rng.h"
 
 enum {
@@ -287,8 +288,10 @@ static void sim_piece(struct sim *sim, uint32_t step, uint32_t piece)
 				sim_wait(sim, piece - 1);
 			sim_kernel(sim, NP_OP_LAYER + i % NP_OPS_PER_LAYER);
 		}
-		if (sim_has(sim, NP_SYNTH_AICPU))
-			sim_kernel(sim, NP_OP_INDEX_PUT);
+		uint32_t extra[NP_SYNTH_MAX_EXTRA];
+		size_t n_extra = np_synth_extra_ops(sim->faults, extra);
+		for (size_t i = 0; i < n_extra; i++)
+			sim_kernel(sim, extra[i]);
 		sim_comm(sim, piece);
 	} else if (piece == options->layers) {
 		sim_wait(sim, piece - 1);

@@ -30,7 +30,10 @@ enum {
 	NP_OP_INDEX_PUT, /* AI_CPU, only with the fault `aicpu` */
 	NP_OP_ADAM,      /* the first of the optimizer's */
 	NP_OP_NORM,
-	NP_OPS,
+	NP_OP_CONCAT, /* only with the fault `memory-bound` */
+	NP_OP_CHAIN,  /* only with `fusable`: the first of NP_OPS_CHAIN */
+	NP_OPS_CHAIN = 6,
+	NP_OPS = NP_OP_CHAIN + NP_OPS_CHAIN,
 };
 
 extern const struct np_synth_op np_synth_ops[NP_OPS];

@@ -74,6 +74,14 @@ enum np_synth_format {
 	  "rank R, else rank 0, does not say which rank it is")                                   \
 	X(HOST_ONLY, "host-only", "[R]", "NO_DEVICE_DATA", "no device events at all")             \
 	X(AICPU, "aicpu", "[R]", "AICPU", "an AI_CPU kernel of 0.3 ms in every layer")            \
+	X(MEMORY_BOUND, "memory-bound", "[R]", "MEMORY_BOUND_OPS",                                \
+	  "a concat of 0.4 ms in every layer, which only moves data")                             \
+	X(FUSABLE, "fusable", "[R]", "FUSION_CANDIDATE",                                          \
+	  "every layer has an rms norm made of six kernels")                                      \
+	X(FREQ_DROP, "freq-drop", "[R]", "FREQ_DROP",                                             \
+	  "AI Core Freq says 1200 MHz in the middle third of the capture")                        \
+	X(DYNAMIC_SHAPE, "dynamic-shape", "[R]", "DYNAMIC_SHAPE",                                 \
+	  "matmuls have other input shapes in every step")                                        \
 	X(NO_COMM_TABLES, "no-comm-tables", "[R]", "COMM_MISSING",                                \
 	  "communication was not collected: no files, no tables")                                 \
 	X(RUN_FAILED, "run-failed-log", "[R]", "RUN_FAILED",                                      \

@@ -6,6 +6,7 @@
 
 #include "base/intern.h"
 #include "synth/db_out.h"
+#include "synth/faults_ops.h"
 #include "synth/write_comm.h"
 
 /* id spaces of STRING_IDS: CANN, framework, memory */
@@ -229,10 +230,10 @@ static void put_info(struct dbw *w)
 	}
 	if (np_synth_has(run, NP_SYNTH_HOST_ONLY))
 		return;
-	for (int i = 0; i < 2; i++)
-		put_once(w, "AICORE_FREQ",
-		         (int64_t[]){run->device, i ? run->session_end_ns : run->session_start_ns,
-		                     1800},
+	struct np_synth_freq samples[NP_SYNTH_MAX_FREQ];
+	size_t n = np_synth_freq(run, samples);
+	for (size_t i = 0; i < n; i++)
+		put_once(w, "AICORE_FREQ", (int64_t[]){run->device, samples[i].ns, samples[i].mhz},
 		         3);
 }
 
@@ -290,7 +291,7 @@ static void put_task(struct dbw *w, const struct np_synth_item *item, const char
 static void put_kernel(struct dbw *w, const struct np_synth_item *item)
 {
 	const struct np_synth_op *op = &np_synth_ops[item->op];
-	char scratch[64];
+	char scratch[64], shapes[64];
 	int64_t task = w->next_task;
 	put_task(w, item, np_synth_task_type(op->core), op->core == NP_CORE_MIX ? 0 : NONE32);
 	const int64_t row[] = {str(w, CANN, np_synth_item_name(w->run, item, scratch)),
@@ -301,7 +302,7 @@ static void put_kernel(struct dbw *w, const struct np_synth_item *item)
 	                       str(w, CANN, op->type),
 	                       str(w, CANN, op->in_formats),
 	                       str(w, CANN, op->in_types),
-	                       str(w, CANN, op->in_shapes),
+	                       str(w, CANN, np_synth_in_shapes(w->run, item, shapes)),
 	                       str(w, CANN, op->out_formats),
 	                       str(w, CANN, op->out_types),
 	                       str(w, CANN, op->out_shapes),

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "synth/faults_ops.h"
 #include "synth/rng.h"
 
 enum layout {
@@ -147,7 +148,9 @@ static void put_shape(struct np_out *out, const struct row *row, int arg)
 		put_na(out);
 		return;
 	}
-	const char *const cells[] = {row->op->in_shapes,  row->op->in_types,  row->op->in_formats,
+	char scratch[64];
+	const char *in_shapes = np_synth_in_shapes(row->run, row->item, scratch);
+	const char *const cells[] = {in_shapes,           row->op->in_types,  row->op->in_formats,
 	                             row->op->out_shapes, row->op->out_types, row->op->out_formats};
 	np_out_csv(out, cells[arg]);
 }

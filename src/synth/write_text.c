@@ -1,4 +1,5 @@
 /* The csv files but kernel_details.csv. */
+#include "synth/faults_ops.h"
 #include "synth/write.h"
 
 #include <stdio.h>
@@ -269,8 +270,9 @@ static enum np_status write_operator_details(const struct np_synth_run *run, con
 		np_ns dur = counts ? np_synth_written_dur(item) : 0;
 		np_ns cube = kernel && np_synth_ops[item->op].core == NP_CORE_CUBE ? dur : 0;
 		np_ns inner = item->host_dur_ns - 2 * NP_INNER_NS;
+		char scratch[64];
 		put_op_row(&out, np_synth_outer_op(item),
-		           kernel ? np_synth_ops[item->op].in_shapes : NULL, 2 * NP_INNER_NS,
+		           kernel ? np_synth_in_shapes(run, item, scratch) : NULL, 2 * NP_INNER_NS,
 		           item->host_dur_ns, (np_ns[4]){0, dur, 0, cube});
 		put_op_row(&out, np_synth_inner_op(item), NULL, inner, inner,
 		           (np_ns[4]){dur, dur, cube, cube});

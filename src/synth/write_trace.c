@@ -1,5 +1,6 @@
 /* trace_view.json, and msprof_*.json which is its device half. One line, as the
  * exporters write it; the order of events and of keys is theirs (§3.10). */
+#include "synth/faults_ops.h"
 #include "synth/write.h"
 
 #include <errno.h>
@@ -116,8 +117,10 @@ static void fw_ops(struct trace *t)
 	}
 	for (size_t i = 0; i < run->items.n; i++) {
 		const struct np_synth_item *item = &run->items.v[i];
-		const char *shapes =
-			item->kind == NP_ITEM_KERNEL ? np_synth_ops[item->op].in_shapes : NULL;
+		char scratch[64];
+		const char *shapes = item->kind == NP_ITEM_KERNEL
+		                             ? np_synth_in_shapes(run, item, scratch)
+		                             : NULL;
 		fw_op(t, np_synth_inner_op(item), NULL, item->host_ns + NP_INNER_NS,
 		      item->host_dur_ns - 2 * NP_INNER_NS);
 		fw_op(t, np_synth_outer_op(item), shapes, item->host_ns, item->host_dur_ns);
@@ -413,12 +416,15 @@ static void dev_comm(struct trace *t, const struct np_synth_item *item, const ch
 
 static void dev_freq(struct trace *t)
 {
-	for (int i = 0; i < 2; i++) {
+	struct np_synth_freq samples[NP_SYNTH_MAX_FREQ];
+	size_t n = np_synth_freq(t->run, samples);
+	for (size_t i = 0; i < n; i++) {
 		sep(t);
 		np_out_lit(&t->out, "{\"name\": \"AI Core Freq\", ");
-		put_where(&t->out, t->freq, 0,
-		          i ? t->run->session_end_ns : t->run->session_start_ns);
-		np_out_lit(&t->out, ", \"args\": {\"MHz\": 1800}, \"ph\": \"C\"}");
+		put_where(&t->out, t->freq, 0, samples[i].ns);
+		np_out_lit(&t->out, ", \"args\": {\"MHz\": ");
+		np_out_u64(&t->out, samples[i].mhz);
+		np_out_lit(&t->out, "}, \"ph\": \"C\"}");
 	}
 }
 
