@@ -8,6 +8,9 @@ static const struct {
 	np_analysis_fn *run;
 } analyses[] = {
 	{"steps", "steps", np_analyze_steps},
+	{"idle", "idle time by cause", np_analyze_idle},
+	{"launch", "launch delays", np_analyze_launch},
+	{"queue", "queue depth, who bounds the device", np_analyze_queue},
 };
 
 enum { N_ANALYSES = sizeof analyses / sizeof *analyses };
