@@ -16,8 +16,8 @@ static bool has_any(np_str text, const char *const *words)
 static bool is_sync(np_str name, bool python)
 {
 	static const char *const calls[] = {"ynchronize", "_local_scalar_dense", NULL};
-	static const char *const methods[] = {"method item of", "method tolist of",
-	                                      "method cpu of", NULL};
+	static const char *const methods[] = {"method item of", "method tolist of", "method cpu of",
+	                                      NULL};
 	if (python)
 		return np_str_ends(name, NP_STR("synchronize")) || has_any(name, methods);
 	return has_any(name, calls) || np_str_is(name, "aclrtMemcpy") ||
@@ -39,7 +39,7 @@ static enum np_idle_class by_name(np_str name, bool python)
 		return NP_IDLE_DATALOADER;
 	if (!python && has_any(name, memory))
 		return NP_IDLE_ALLOCATOR;
-	/* aclopCompileAndExecute is around every call, opCompile within it only where it compiles */
+	/* aclopCompileAndExecute is around every call, opCompile only where it compiles */
 	if (np_str_is(name, "opCompile") || has_any(name, compile))
 		return NP_IDLE_COMPILE;
 	/* the range around a step says nothing */
@@ -94,7 +94,7 @@ static bool collect_gc(struct np_host_time *self)
 	bool ok = true;
 	for (size_t i = 0; ok && i < ops->n; i++) {
 		if (self->main_tid == NP_NO_U32 && ops->layer[i] == NP_HOST_OP &&
-		    np_str_starts(np_text(self->analysis, ops->name[i]), NP_STR("ProfilerStep#")))
+		    class_of(self, i) == NP_IDLE_UNTRACED) /* ProfilerStep#N */
 			self->main_tid = ops->tid[i];
 		if (ops->layer[i] != NP_HOST_GC)
 			continue;
@@ -125,10 +125,10 @@ void np_host_time_release(struct np_host_time *self)
 bool np_host_part(struct np_host_time *self, uint32_t gap, enum np_idle_class class, np_ns ns,
                   uint32_t row)
 {
-	return ns <= 0 || np_vec_push(&self->parts, (struct np_host_part){.ns = ns,
-	                                                                  .gap = gap,
-	                                                                  .row = row,
-	                                                                  .class = (uint8_t)class});
+	return ns <= 0 ||
+	       np_vec_push(&self->parts,
+	                   (struct np_host_part){
+				   .ns = ns, .gap = gap, .row = row, .class = (uint8_t) class});
 }
 
 static bool push_query(struct np_host_time *self, np_ns start, np_ns end, uint32_t tid,
@@ -265,7 +265,7 @@ static void enter(struct pass *pass, struct thread *thread, uint32_t row)
 	np_ns start = ops->start_ns[row];
 	enum np_idle_class class = class_of(pass->time, row);
 	advance(pass, thread, start);
-	struct frame frame = {start + ops->dur_ns[row], row, (uint8_t)class};
+	struct frame frame = {start + ops->dur_ns[row], row, (uint8_t) class};
 	if (class == NP_IDLE_UNTRACED || ops->dur_ns[row] == 0)
 		return;
 	if (thread->stack.n > 0) {

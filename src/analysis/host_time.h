@@ -17,9 +17,9 @@
 struct np_host_query {
 	np_ns start, end;
 	uint32_t tid;
-	uint32_t gap;   /* whatever the caller counts by */
-	uint32_t next;  /* the next one of the same thread; ours */
-	bool queued;    /* nothing recorded means: waiting in the task queue */
+	uint32_t gap;  /* whatever the caller counts by */
+	uint32_t next; /* the next one of the same thread; ours */
+	bool queued;   /* nothing recorded means: waiting in the task queue */
 };
 
 /* ns of class `class` in gap `gap`; `row` is the longest range of that class, or NP_NO_U32 */

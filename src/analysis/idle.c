@@ -33,9 +33,8 @@ const char *np_idle_advice(enum np_idle_class class)
 
 static np_str kernel_name(const struct np_analysis *self, const struct np_gap *gap)
 {
-	return gap->kernel == NP_NO_U32
-	               ? (np_str){NULL, 0}
-	               : np_text(self, self->profile->kernels.name[gap->kernel]);
+	return gap->kernel == NP_NO_U32 ? (np_str){NULL, 0}
+	                                : np_text(self, self->profile->kernels.name[gap->kernel]);
 }
 
 /* The operator in which row `row` lies on its thread, within a bounded look back; or `row`. */
@@ -189,7 +188,8 @@ static size_t rank_classes(const struct sums *self, enum np_idle_class order[NP_
 /* ── tables ── */
 
 static const struct np_column idle_columns[] = {
-	{"class", "", NP_COL_TEXT, "who kept the device waiting; diagnosis by host call and thread"},
+	{"class", "", NP_COL_TEXT,
+         "who kept the device waiting; diagnosis by host call and thread"},
 	{"total_ns", "us", NP_COL_DUR_NS, "sum; the classes sum to Free exactly"},
 	{"share", "", NP_COL_PERCENT, "of the steps' time"},
 	{"count", "", NP_COL_INT, "gaps with a part of this class"},
@@ -327,7 +327,8 @@ static void put_edges(const struct sums *self)
 static const char *attribution(const struct sums *self)
 {
 	np_ns sync = self->class[NP_IDLE_SYNC].total + self->class[NP_IDLE_COPY].total;
-	np_ns wait = self->class[NP_IDLE_DEPENDENCY].total, host = self->class[NP_IDLE_LAUNCH].total;
+	np_ns wait = self->class[NP_IDLE_DEPENDENCY].total,
+	      host = self->class[NP_IDLE_LAUNCH].total;
 	double all = (double)self->total;
 	for (unsigned c = 0; c < NP_N_IDLE; c++)
 		if (np_idle_is_busy_host((enum np_idle_class)c))
@@ -355,11 +356,10 @@ static void find_idle(const struct sums *self, const enum np_idle_class *order, 
 		"the device is idle for %.1f %% of the steps, %s%s", share * 100,
 		order[0] == NP_IDLE_NOT_COLLECTED ? "why is not collected: " : "mostly because ",
 		classes[order[0]].what);
-	np_finding_detail(finding, "%s: %.1f %% of the idle time%s%s%s; %s",
-	                  classes[order[0]].name,
-	                  100 * (double)first->total / (double)self->total,
-	                  n > 1 ? ", then " : "", n > 1 ? classes[order[1]].name : "",
-	                  n > 2 ? " and others" : "", attribution(self));
+	np_finding_detail(finding, "%s: %.1f %% of the idle time%s%s%s; %s", classes[order[0]].name,
+	                  100 * (double)first->total / (double)self->total, n > 1 ? ", then " : "",
+	                  n > 1 ? classes[order[1]].name : "", n > 2 ? " and others" : "",
+	                  attribution(self));
 	np_finding_evidence(finding, np_kernel_source(analysis), "Start Time(us), Duration(us)",
 	                    NULL, "%zu gaps, %.0f us in all, the largest %.1f us", self->n_gaps,
 	                    (double)self->total / 1e3, (double)self->largest_gap / 1e3);

@@ -24,7 +24,8 @@ static bool is_wait(np_str type)
 
 static bool is_copy(np_str text)
 {
-	return np_str_icontains(text, NP_STR("memcpy")) || np_str_icontains(text, NP_STR("pcie_dma")) ||
+	return np_str_icontains(text, NP_STR("memcpy")) ||
+	       np_str_icontains(text, NP_STR("pcie_dma")) ||
 	       np_str_icontains(text, NP_STR("memset"));
 }
 
@@ -46,8 +47,8 @@ static uint8_t *judge_strings(const struct np_profile *profile)
 			if (ids[i] >= n || kinds[ids[i]])
 				continue;
 			np_str text = np_intern_get(&profile->strings, ids[i]);
-			kinds[ids[i]] = (uint8_t)(4 | (is_wait(text) ? 1 : 0) |
-			                          (is_copy(text) ? 2 : 0));
+			kinds[ids[i]] =
+				(uint8_t)(4 | (is_wait(text) ? 1 : 0) | (is_copy(text) ? 2 : 0));
 		}
 	}
 	return kinds;
@@ -92,8 +93,8 @@ static uint32_t wait_before(struct finder *self, const uint8_t *kinds, uint32_t 
 
 static void part(struct finder *self, enum np_idle_class class, np_ns ns)
 {
-	self->ok = self->ok && np_host_part(&self->time, (uint32_t)self->out->v.n, class, ns,
-	                                    NP_NO_U32);
+	self->ok = self->ok &&
+	           np_host_part(&self->time, (uint32_t)self->out->v.n, class, ns, NP_NO_U32);
 }
 
 /* [from, to): launched, not started. Copies first, then what its stream waited for. */
@@ -133,8 +134,8 @@ static void part_host(struct finder *self, const struct np_launch *launch, np_ns
 		uint32_t row = launch->enqueue;
 		np_ns queued = ops->start_ns[row] + ops->dur_ns[row];
 		queued = queued < from ? from : queued > to ? to : queued;
-		self->ok = self->ok && np_host_ask(&self->time, from, queued, ops->tid[row], gap,
-		                                   false);
+		self->ok = self->ok &&
+		           np_host_ask(&self->time, from, queued, ops->tid[row], gap, false);
 		from = queued;
 	}
 	self->ok = self->ok && np_host_ask(&self->time, from, to, launch->tid, gap,
@@ -160,11 +161,10 @@ static void add_gap(struct finder *self, const uint8_t *kinds, struct np_gap gap
 	if (gap.kind == NP_GAP_TAIL && self->analysis->profile->host_ops.n == 0) {
 		part(self, NP_IDLE_NOT_COLLECTED, gap.end - gap.start);
 	} else if (gap.kind == NP_GAP_TAIL) {
-		self->ok = self->ok && np_host_ask(&self->time, gap.start, gap.end,
-		                                   self->time.main_tid,
-		                                   (uint32_t)self->out->v.n, false);
-	} else if (gap.kind == NP_GAP_INTERNAL &&
-	           self->analysis->span_of[gap.kernel] != gap.span &&
+		self->ok = self->ok &&
+		           np_host_ask(&self->time, gap.start, gap.end, self->time.main_tid,
+		                       (uint32_t)self->out->v.n, false);
+	} else if (gap.kind == NP_GAP_INTERNAL && self->analysis->span_of[gap.kernel] != gap.span &&
 	           self->analysis->span_of[gap.kernel] != NP_NO_U32) {
 		part(self, NP_IDLE_BETWEEN, gap.end - gap.start);
 	} else if (launch->how == NP_LAUNCH_NONE) {
@@ -192,11 +192,12 @@ static void tail_of(struct finder *self, const uint8_t *kinds, size_t s, np_ns n
 	if (end > next)
 		end = next;
 	if (end > span->end)
-		add_gap(self, kinds, (struct np_gap){.start = span->end,
-		                                     .end = end,
-		                                     .kernel = NP_NO_U32,
-		                                     .span = (uint32_t)s,
-		                                     .kind = NP_GAP_TAIL});
+		add_gap(self, kinds,
+		        (struct np_gap){.start = span->end,
+		                        .end = end,
+		                        .kernel = NP_NO_U32,
+		                        .span = (uint32_t)s,
+		                        .kind = NP_GAP_TAIL});
 }
 
 /*

@@ -72,8 +72,7 @@ static bool same_task(const struct np_kernels *kernels, size_t k, const struct n
 		return false;
 	if (kernels->task[k] != NP_NO_U32 && tasks->task[t] != NP_NO_U32)
 		return kernels->task[k] == tasks->task[t] &&
-		       (kernels->stream[k] == tasks->stream[t] ||
-		        kernels->stream[k] == NP_NO_U32);
+		       (kernels->stream[k] == tasks->stream[t] || kernels->stream[k] == NP_NO_U32);
 	return kernels->name[k] == tasks->name[t];
 }
 
@@ -252,8 +251,7 @@ static bool find_calls(struct np_analysis *self, struct queue *queue, struct by_
 		if (slot == NP_NO_U32)
 			continue;
 		struct np_launch *to = &slots[slot];
-		if (to->op != NP_NO_U32 &&
-		    rank_of(ops->layer[to->op]) >= rank_of(ops->layer[i]))
+		if (to->op != NP_NO_U32 && rank_of(ops->layer[to->op]) >= rank_of(ops->layer[i]))
 			continue;
 		to->how = NP_LAUNCH_CALL;
 		to->op = (uint32_t)i;
@@ -389,8 +387,8 @@ static bool use_arrows(struct np_analysis *self)
 {
 	struct np_profile *from = NULL;
 	struct np_err err = {0};
-	enum np_status status = np_capture_load(self->capture, NP_FLOWS, self->options->threads,
-	                                        &from, &err);
+	enum np_status status =
+		np_capture_load(self->capture, NP_FLOWS, self->options->threads, &from, &err);
 	bool ok = status != NP_E_NOMEM;
 	if (status == NP_OK)
 		ok = link_arrows(self, from, "HostToDevice") &&

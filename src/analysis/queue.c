@@ -110,8 +110,7 @@ static bool collect(struct depths *self)
 		np_ns launched = launch->end < start ? launch->end : start;
 		self->launches[self->n] = (struct event){launched, lane};
 		self->starts[self->n] = (struct event){start, lane};
-		sorted = sorted && (self->n == 0 ||
-		                    self->launches[self->n - 1].ns <= launched);
+		sorted = sorted && (self->n == 0 || self->launches[self->n - 1].ns <= launched);
 		self->n++;
 	}
 	if (!sorted)
@@ -201,8 +200,7 @@ static int64_t depth_at(const struct lane *lane, unsigned percent)
 static void put(const struct depths *self)
 {
 	const struct np_analysis *analysis = self->analysis;
-	struct np_table *table =
-		NP_REPORT_TABLE(analysis->report, "queue", "Queue depth", columns);
+	struct np_table *table = NP_REPORT_TABLE(analysis->report, "queue", "Queue depth", columns);
 	size_t n = self->lanes.n < np_top(analysis) + 1 ? self->lanes.n : np_top(analysis) + 1;
 	for (size_t i = 0; i < n && self->n > 0; i++) {
 		const struct lane *lane = &self->lanes.v[i];
@@ -236,14 +234,15 @@ static void report(const struct depths *self, const char *code, np_ns ns, const 
 {
 	const struct np_analysis *analysis = self->analysis;
 	double share = np_share(analysis, ns);
-	struct np_finding *finding = np_report_finding(analysis->report, code, NP_WARNING,
-	                                               "%s (%.1f %% of the steps)", title,
-	                                               share * 100);
+	struct np_finding *finding =
+		np_report_finding(analysis->report, code, NP_WARNING, "%s (%.1f %% of the steps)",
+	                          title, share * 100);
 	np_finding_detail(finding, "of that time, %s for %.0f %%", what, part * 100);
 	np_finding_evidence(finding, np_kernel_source(analysis), "Start Time(us)", NULL,
 	                    "%zu kernels with a known launch", self->n);
 	np_finding_evidence(finding, NULL, "empty_idle_share, queued_idle_share",
-	                    "table queue, row all", "nothing launched and idle: %.0f us; "
+	                    "table queue, row all",
+	                    "nothing launched and idle: %.0f us; "
 	                    "launched and idle: %.0f us",
 	                    (double)self->empty_idle / 1e3, (double)self->queued_idle / 1e3);
 	np_finding_impact(finding, (double)ns / 1e3, share);
@@ -274,8 +273,7 @@ static void judge(const struct depths *self)
 			report(self, "HOST_BOUND", self->empty_idle,
 			       "the host issues work slower than the device does it",
 			       np_idle_advice(worst), "the launching thread was busy", busy_share);
-		else if (idle[NP_IDLE_SYNC] >= busy &&
-		         idle[NP_IDLE_SYNC] >= idle[NP_IDLE_UNTRACED])
+		else if (idle[NP_IDLE_SYNC] >= busy && idle[NP_IDLE_SYNC] >= idle[NP_IDLE_UNTRACED])
 			report(self, "SYNC_BOUND", self->empty_idle,
 			       "the device starves while the host is blocked in synchronisation",
 			       np_idle_advice(NP_IDLE_SYNC),

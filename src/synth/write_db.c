@@ -444,8 +444,8 @@ static void put_framework(struct dbw *w, const struct np_synth_item *item)
 		return;
 	put_torch(w, np_synth_enqueue_ns(item), NP_ENQUEUE_NS, run->pid, "Enqueue@", inner, corr,
 	          50002);
-	put_torch(w, item->launch_ns - NP_DEQUEUE_LEAD_NS, np_synth_dequeue_len(item),
-	          run->deq_tid, "Dequeue@", inner, corr, 50002);
+	put_torch(w, item->launch_ns - NP_DEQUEUE_LEAD_NS, np_synth_dequeue_len(item), run->deq_tid,
+	          "Dequeue@", inner, corr, 50002);
 }
 
 static void put_gc(struct dbw *w)

@@ -156,7 +156,8 @@ static void fw_queue(struct trace *t)
 		for (int side = 0; side < 2; side++) {
 			uint64_t tid = side ? run->deq_tid : run->pid;
 			fw_slice(t, side ? "Dequeue@" : "Enqueue@", np_synth_inner_op(item), tid,
-			         side ? dequeue : enqueue, side ? np_synth_dequeue_len(item) : NP_ENQUEUE_NS);
+			         side ? dequeue : enqueue,
+			         side ? np_synth_dequeue_len(item) : NP_ENQUEUE_NS);
 			np_out_str(
 				&t->out,
 				side ? ", \"cat\": \"dequeue\", \"args\": {\"correlation_id\": "
