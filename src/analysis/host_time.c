@@ -263,6 +263,8 @@ static void enter(struct pass *pass, struct thread *thread, uint32_t row)
 {
 	const struct np_host_ops *ops = &pass->time->analysis->profile->host_ops;
 	np_ns start = ops->start_ns[row];
+	if (start + ops->dur_ns[row] <= pass->time->queries.v[thread->query].start)
+		return; /* over before anyone asks */
 	enum np_idle_class class = class_of(pass->time, row);
 	advance(pass, thread, start);
 	struct frame frame = {start + ops->dur_ns[row], row, (uint8_t) class};

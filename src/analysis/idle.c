@@ -109,7 +109,6 @@ struct sums {
 	struct class_sum class[NP_N_IDLE];
 	np_ns total, largest_gap;
 	size_t n_gaps;
-	const struct np_gap *largest;
 };
 
 static bool percentiles(struct sums *self)
@@ -149,10 +148,7 @@ static bool sum_up(struct np_analysis *analysis, struct sums *self)
 		np_ns length = gap->end - gap->start;
 		self->n_gaps++;
 		self->total += length;
-		if (length > self->largest_gap) {
-			self->largest_gap = length;
-			self->largest = gap;
-		}
+		self->largest_gap = length > self->largest_gap ? length : self->largest_gap;
 		for (uint32_t i = 0; i < gap->n_parts; i++) {
 			const struct np_host_part *part = &self->gaps.parts[gap->part + i];
 			struct class_sum *to = &self->class[part->class];
@@ -370,29 +366,26 @@ static void find_idle(const struct sums *self, const enum np_idle_class *order, 
 	np_finding_advice(finding, "%s", classes[order[0]].advice);
 }
 
-/* The longest gap of a kind whose length passes the threshold of its step, or NULL. */
-static const struct np_gap *heavy(const struct sums *self, enum np_gap_kind kind)
+/* The longest gap of each kind whose length passes the threshold of its step, or NULL. */
+static void heavy(const struct sums *self, const struct np_gap *worst[NP_GAP_TAIL + 1])
 {
 	const struct np_rules *rules = self->analysis->rules;
-	const struct np_gap *worst = NULL;
 	for (size_t g = 0; g < self->gaps.v.n; g++) {
-		const struct np_gap *gap = &self->gaps.v.v[g];
-		const struct np_span *span = &self->analysis->spans.v[gap->span];
-		double length = (double)(gap->end - gap->start);
-		if (gap->kind != kind || length < rules->gap_min_us * 1e3 ||
-		    length < rules->gap_min_share * (double)(span->end - span->start))
+		const struct np_gap *gap = &self->gaps.v.v[g], *other = worst[gap->kind];
+		np_ns length = gap->end - gap->start;
+		if ((double)length < rules->gap_min_us * 1e3 ||
+		    (other && length <= other->end - other->start))
 			continue;
-		if (!worst || gap->end - gap->start > worst->end - worst->start)
-			worst = gap;
+		const struct np_span *span = &self->analysis->spans.v[gap->span];
+		if ((double)length >= rules->gap_min_share * (double)(span->end - span->start))
+			worst[gap->kind] = gap;
 	}
-	return worst;
 }
 
-static void find_gap(const struct sums *self, enum np_gap_kind kind, const char *code,
+static void find_gap(const struct sums *self, const struct np_gap *gap, const char *code,
                      enum np_severity severity, const char *what)
 {
 	const struct np_analysis *analysis = self->analysis;
-	const struct np_gap *gap = heavy(self, kind);
 	if (!gap)
 		return;
 	const struct np_span *span = &analysis->spans.v[gap->span];
@@ -423,11 +416,13 @@ static void tell(const struct sums *self)
 	put_classes(self, order, n);
 	put_edges(self);
 	find_idle(self, order, n);
-	find_gap(self, NP_GAP_INTERNAL, "INTERNAL_BUBBLE_HEAVY", NP_WARNING,
+	const struct np_gap *worst[NP_GAP_TAIL + 1] = {NULL};
+	heavy(self, worst);
+	find_gap(self, worst[NP_GAP_INTERNAL], "INTERNAL_BUBBLE_HEAVY", NP_WARNING,
 	         "a long gap inside of a step");
-	find_gap(self, NP_GAP_PREPARING, "PRELAUNCH_GAP_HEAVY", NP_INFO,
+	find_gap(self, worst[NP_GAP_PREPARING], "PRELAUNCH_GAP_HEAVY", NP_INFO,
 	         "a long gap before the first kernel of a step");
-	find_gap(self, NP_GAP_TAIL, "TAIL_GAP_HEAVY", NP_INFO,
+	find_gap(self, worst[NP_GAP_TAIL], "TAIL_GAP_HEAVY", NP_INFO,
 	         "a long gap behind the last kernel of a step");
 	if (self->class[NP_IDLE_NOT_COLLECTED].n > 0)
 		np_report_note(self->analysis->report,

@@ -157,7 +157,6 @@ static void add_gap(struct finder *self, const uint8_t *kinds, struct np_gap gap
 		return;
 	self->told = gap.end;
 	gap.row = NP_NO_U32;
-	gap.issued = gap.end;
 	if (gap.kind == NP_GAP_TAIL && self->analysis->profile->host_ops.n == 0) {
 		part(self, NP_IDLE_NOT_COLLECTED, gap.end - gap.start);
 	} else if (gap.kind == NP_GAP_TAIL) {
@@ -176,7 +175,6 @@ static void add_gap(struct finder *self, const uint8_t *kinds, struct np_gap gap
 		part(self, NP_IDLE_LAUNCH, h1 - h0);
 		if (h1 < gap.end)
 			part_issued(self, kinds, h1, gap.end, launch->stream);
-		gap.issued = h1;
 	}
 	self->ok = self->ok && np_vec_push(&self->out->v, gap);
 }
@@ -250,54 +248,67 @@ static void walk(struct finder *self, const uint8_t *kinds)
 
 /* ── parts by gap ── */
 
-/* The parts came by thread; put those of a gap together (a counting sort), and join
- * those of one class. */
-static bool order_parts(struct np_gaps *self, const struct np_host_part *parts, size_t n)
+/* The parts came by thread, or in order where no thread was asked: put those of a gap
+ * together (a counting sort). Takes over parts. */
+static bool order_parts(struct np_gaps *self, struct np_host_part **parts, size_t n)
 {
-	self->parts = np_realloc(NULL, n ? n : 1, sizeof *self->parts);
-	if (!self->parts)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		self->v.v[parts[i].gap].n_parts++;
+	bool sorted = true;
 	uint32_t at = 0;
+	for (size_t i = 0; i < n; i++) {
+		self->v.v[(*parts)[i].gap].n_parts++;
+		sorted = sorted && (i == 0 || (*parts)[i - 1].gap <= (*parts)[i].gap);
+	}
 	for (size_t g = 0; g < self->v.n; g++) {
 		self->v.v[g].part = at;
 		at += self->v.v[g].n_parts;
-		self->v.v[g].n_parts = 0;
+		if (!sorted)
+			self->v.v[g].n_parts = 0;
 	}
-	for (size_t i = 0; i < n; i++) {
-		struct np_gap *gap = &self->v.v[parts[i].gap];
-		self->parts[gap->part + gap->n_parts++] = parts[i];
+	if (sorted) {
+		self->parts = *parts;
+		*parts = NULL;
+		return true;
 	}
-	self->n_parts = n;
-	return true;
+	self->parts = np_realloc(NULL, n, sizeof *self->parts);
+	for (size_t i = 0; self->parts && i < n; i++) {
+		struct np_gap *gap = &self->v.v[(*parts)[i].gap];
+		self->parts[gap->part + gap->n_parts++] = (*parts)[i];
+	}
+	return self->parts != NULL;
 }
 
+/* One part per class, in order of class: an insertion sort, since they are few. `row` is
+ * that of the longest piece, so pieces keep their length in `longest` until all are joined. */
 static void join_parts(struct np_gap *gap, struct np_host_part *parts)
 {
-	struct np_host_part sum[NP_N_IDLE];
-	np_ns longest[NP_N_IDLE] = {0};
-	memset(sum, 0, sizeof sum);
+	struct np_host_part *own = parts + gap->part;
+	np_ns longest[NP_N_IDLE];
+	uint32_t kept = 0;
 	for (uint32_t i = 0; i < gap->n_parts; i++) {
-		const struct np_host_part *from = &parts[gap->part + i];
-		struct np_host_part *to = &sum[from->class];
-		np_ns ns = to->ns + from->ns;
-		if (from->ns > longest[from->class]) {
-			longest[from->class] = from->ns;
-			*to = *from;
+		struct np_host_part part = own[i];
+		uint32_t to = kept;
+		while (to > 0 && own[to - 1].class > part.class)
+			to--;
+		if (to > 0 && own[to - 1].class == part.class) {
+			own[to - 1].ns += part.ns;
+			if (part.ns <= longest[part.class])
+				continue;
+			longest[part.class] = part.ns;
+			own[to - 1].row = part.row;
+			continue;
 		}
-		to->ns = ns;
+		longest[part.class] = part.ns;
+		memmove(own + to + 1, own + to, (kept - to) * sizeof *own);
+		own[to] = part;
+		kept++;
 	}
-	gap->n_parts = 0;
-	for (unsigned c = 0; c < NP_N_IDLE; c++) {
-		if (sum[c].ns == 0)
+	gap->n_parts = kept;
+	for (uint32_t i = 0; i < kept; i++) {
+		if (own[i].ns <= gap->largest_ns)
 			continue;
-		parts[gap->part + gap->n_parts++] = sum[c];
-		if (sum[c].ns <= gap->largest_ns)
-			continue;
-		gap->largest_ns = sum[c].ns;
-		gap->class = (uint8_t)c;
-		gap->row = sum[c].row;
+		gap->largest_ns = own[i].ns;
+		gap->class = own[i].class;
+		gap->row = own[i].row;
 	}
 }
 
@@ -313,7 +324,7 @@ bool np_gaps_find(const struct np_analysis *analysis, struct np_gaps *out)
 	if (self.ok)
 		walk(&self, kinds);
 	self.ok = self.ok && np_host_answer(&self.time) &&
-	          order_parts(out, self.time.parts.v, self.time.parts.n);
+	          order_parts(out, &self.time.parts.v, self.time.parts.n);
 	for (size_t g = 0; self.ok && g < out->v.n; g++)
 		join_parts(&out->v.v[g], out->parts);
 	np_host_time_release(&self.time);

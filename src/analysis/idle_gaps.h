@@ -1,6 +1,6 @@
 /*
  * The gaps in which the device did nothing, each parted by whose fault it was.
- * What idle.c tells and queue.c counts.
+ * What idle.c tells.
  */
 #ifndef NP_ANALYSIS_IDLE_GAPS_H
 #define NP_ANALYSIS_IDLE_GAPS_H
@@ -15,7 +15,6 @@ enum np_gap_kind {
 
 struct np_gap {
 	np_ns start, end;
-	np_ns issued;     /* when T was launched (its h1) within the gap; = end: not before it */
 	uint32_t kernel;  /* T: the kernel row that ends it, NP_NO_U32 for tails */
 	uint32_t span;    /* in spans */
 	uint32_t row;     /* host row of the largest part, NP_NO_U32 */
@@ -28,7 +27,6 @@ struct np_gap {
 struct np_gaps {
 	NP_VEC(struct np_gap) v; /* in order of time */
 	struct np_host_part *parts;
-	size_t n_parts;
 };
 
 /* After np_links_build(). false: out of memory; np_gaps_release() in every case. */
