@@ -17,6 +17,8 @@
 #define NP_ANALYSIS_ANALYSIS_H
 
 #include "analysis/classify.h"
+#include "analysis/idle.h"
+#include "analysis/launch.h"
 #include "analysis/rules.h"
 #include "base/progress.h"
 #include "capture/capture.h"
@@ -76,6 +78,9 @@ struct np_analysis {
 	 * when unknown; NULL until np_links_build(). */
 	uint32_t *launch;
 	bool oom;
+
+	struct np_launch *launches; /* by kernel row, as `launch`; see launch.h */
+	np_ns idle_ns[NP_N_IDLE];   /* Free by class, after np_analyze_idle(); see idle.h */
 };
 
 /*

@@ -9,12 +9,13 @@ static const struct {
 } analyses[] = {
 	{"warmup", "warm-up and health of the steps", np_analyze_warmup},
 	{"steps", "steps", np_analyze_steps},
-	{"thumbnail", "timeline thumbnail", np_analyze_thumbnail},
 	{"step_trace", "the exporter's own step times", np_analyze_step_trace},
 	{"stages", "stages", np_analyze_stages},
 	{"classes", "kinds of work", np_analyze_classes},
+	{"idle", "idle time by cause", np_analyze_idle},
+	{"queue", "queue depth, who bounds the device", np_analyze_queue},
+	{"launch", "launch delays", np_analyze_launch},
 	{"overlap", "communication hidden or exposed", np_analyze_overlap},
-	{"advice", "what to do", np_analyze_advice}, /* the last: it ranks what is told */
 	{"bound", "what limits the operators", np_analyze_bound},
 	{"fusion", "kernels to fuse", np_analyze_fusion},
 	{"operators", "operators", np_analyze_operators},
@@ -22,6 +23,8 @@ static const struct {
 	{"aicpu", "AI CPU", np_analyze_aicpu},
 	{"frequency", "frequency", np_analyze_frequency},
 	{"shapes", "input shapes", np_analyze_shapes},
+	{"thumbnail", "timeline thumbnail", np_analyze_thumbnail},
+	{"advice", "what to do", np_analyze_advice}, /* the last: it ranks what is told */
 };
 
 enum { N_ANALYSES = sizeof analyses / sizeof *analyses };

@@ -235,6 +235,7 @@ void np_analysis_release(struct np_analysis *self)
 	np_free(self->class);
 	np_free(self->span_of);
 	np_free(self->launch);
+	np_free(self->launches);
 	np_vec_release(&self->spans);
 	np_intervals_release(&self->compute);
 	np_intervals_release(&self->comm);

@@ -27,6 +27,7 @@ struct sim {
 	np_ns host, deq, dev, comm; /* when each is free next */
 	uint32_t corr, conn, task, comm_task;
 	uint64_t draws;
+	np_ns slow_launch; /* of the next launch */
 	int32_t step;
 	struct np_synth_run *out; /* NULL while planning */
 	uint64_t mem_total, mem_ring[MEM_LIVE];
@@ -135,9 +136,11 @@ static np_ns issue(struct sim *sim, struct np_synth_item *item)
 	np_ns queued = np_synth_enqueue_ns(item) + NP_ENQUEUE_NS + 300;
 	np_ns deq = queued > sim->deq ? queued : sim->deq;
 	item->launch_ns = deq + NP_DEQUEUE_LEAD_NS;
-	sim->deq = deq + NP_DEQUEUE_NS + 200;
+	item->slow_ns = sim->slow_launch;
+	sim->slow_launch = 0;
+	sim->deq = deq + np_synth_dequeue_len(item) + 200;
 	sim->host += cost + 700;
-	return item->launch_ns + NP_LAUNCH_NS + 1500;
+	return item->launch_ns + NP_LAUNCH_NS + item->slow_ns + 1500;
 }
 
 static void sim_kernel(struct sim *sim, uint32_t op)
@@ -244,6 +247,36 @@ static void sim_wait(struct sim *sim, uint32_t index)
 		sim->dev = end;
 }
 
+/* Where idle faults strike; all collectives posted so far are known to be over then. */
+static void sim_stall(struct sim *sim)
+{
+	enum np_synth_fault_id fault = np_synth_stall_fault(sim->faults);
+	np_ns dry = sim->comm > sim->dev ? sim->comm : sim->dev;
+	if (fault == NP_SYNTH_FAULTS || sim_has(sim, NP_SYNTH_IDLE_RANK))
+		return;
+	struct np_synth_stall stall = {.fault = fault, .planted_ns = NP_STALL_NS};
+	dry = fault != NP_SYNTH_IDLE_DEPENDENCY && sim->host > dry ? sim->host : dry;
+	stall.start_ns = fault == NP_SYNTH_IDLE_SYNC ? sim->host : dry;
+	stall.end_ns = dry + NP_STALL_NS;
+	stall.conn = sim->conn;
+	sim->conn += NP_CONNS;
+	if (fault == NP_SYNTH_IDLE_DEPENDENCY) {
+		stall.task = sim->task++;
+		sim->dev = stall.end_ns;
+	} else if (fault == NP_SYNTH_IDLE_LAUNCH) {
+		sim->slow_launch = NP_STALL_NS;
+		sim->host = dry;
+	} else {
+		sim->host = stall.end_ns + 300;
+	}
+	if (!sim->out)
+		return;
+	stall.start_ns += sim->out->shift_ns;
+	stall.end_ns += sim->out->shift_ns;
+	if (!np_vec_push(&sim->out->stalls, stall))
+		sim->nomem = true;
+}
+
 static void step_begin(struct sim *sim, uint32_t step)
 {
 	sim->step = (int32_t)step;
@@ -284,8 +317,10 @@ static void sim_piece(struct sim *sim, uint32_t step, uint32_t piece)
 		step_begin(sim, step);
 	if (piece < options->layers) {
 		for (uint32_t i = 0; i < options->ops; i++) {
-			if (piece > 0 && i == options->ops / 2)
+			if (piece > 0 && i == options->ops / 2) {
 				sim_wait(sim, piece - 1);
+				sim_stall(sim);
+			}
 			sim_kernel(sim, NP_OP_LAYER + i % NP_OPS_PER_LAYER);
 		}
 		uint32_t extra[NP_SYNTH_MAX_EXTRA];
@@ -298,6 +333,7 @@ static void sim_piece(struct sim *sim, uint32_t step, uint32_t piece)
 		sim_comm(sim, piece);
 	} else {
 		sim_wait(sim, piece - 1);
+		sim_stall(sim);
 		step_end(sim);
 	}
 }
@@ -459,6 +495,7 @@ enum np_status np_synth_run_fill(struct np_synth_run *self, const struct np_synt
 		                          (2 * CLOCK_NOISE_NS)) -
 		                  CLOCK_NOISE_NS;
 	self->items.n = self->order.n = self->spans.n = self->mem.n = self->mem_events.n = 0;
+	self->stalls.n = 0;
 	self->n_kernels = self->n_comms = 0;
 	if (!self->steps)
 		self->steps = np_calloc(options->steps, sizeof *self->steps);
@@ -486,6 +523,7 @@ void np_synth_run_release(struct np_synth_run *self)
 	np_vec_release(&self->items);
 	np_vec_release(&self->order);
 	np_vec_release(&self->spans);
+	np_vec_release(&self->stalls);
 	np_vec_release(&self->mem);
 	np_vec_release(&self->mem_events);
 	np_free(self->steps);

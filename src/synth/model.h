@@ -62,6 +62,15 @@ struct np_synth_item {
 	uint32_t group, index; /* index counts per group */
 	np_ns last_ns;         /* when the last rank came */
 	uint64_t len_bytes;
+	np_ns slow_ns; /* the launching call takes that much longer */
+};
+
+/* An idle fault strikes: the device has run dry, and then something takes its time. */
+struct np_synth_stall {
+	enum np_synth_fault_id fault;
+	uint32_t conn, task;    /* of a sync call; of a wait on the stream */
+	np_ns start_ns, end_ns; /* of what is recorded: on the host, or the wait on the device */
+	np_ns planted_ns;       /* idle time that this alone makes */
 };
 
 /* fixed distances around a launch */
@@ -80,7 +89,11 @@ np_ns np_synth_enqueue_ns(const struct np_synth_item *item);
 /* length of the launch of a kernel or collective */
 static inline np_ns np_synth_launch_len(const struct np_synth_item *item)
 {
-	return 1800 + item->conn * 37 % (NP_LAUNCH_NS - 1800);
+	return 1800 + item->conn * 37 % (NP_LAUNCH_NS - 1800) + item->slow_ns;
+}
+static inline np_ns np_synth_dequeue_len(const struct np_synth_item *item)
+{
+	return NP_DEQUEUE_NS + item->slow_ns;
 }
 static inline np_ns np_synth_acl_len(const struct np_synth_item *item)
 {
@@ -146,6 +159,7 @@ struct np_synth_run {
 	NP_VEC(struct np_synth_item) items; /* in host order */
 	NP_VEC(uint32_t) order;             /* kernels and collectives by start */
 	NP_VEC(struct np_synth_span) spans; /* by lane, then start */
+	NP_VEC(struct np_synth_stall) stalls;
 	NP_VEC(struct np_synth_mem) mem;
 	NP_VEC(struct np_synth_mem_event) mem_events;
 	struct np_synth_step *steps; /* plan->options.steps */
@@ -174,6 +188,18 @@ enum np_status np_synth_run_derive(struct np_synth_run *self, struct np_err *err
 /* The name on the device; collectives are printed into scratch. */
 const char *np_synth_item_name(const struct np_synth_run *run, const struct np_synth_item *item,
                                char scratch[64]);
+
+/* ── idle faults (faults_idle.c) ── */
+
+enum { NP_STALL_NS = 1000000 };
+
+/* The idle fault among these bits, NP_SYNTH_FAULTS when there is none. */
+enum np_synth_fault_id np_synth_stall_fault(uint64_t faults);
+/* The operator that the main thread is in meanwhile, or NULL. */
+const char *np_synth_stall_op(const struct np_synth_stall *stall);
+/* All that was planted. */
+np_ns np_synth_stall_sum(const struct np_synth_run *run);
+#define NP_STALL_SYNC_CALL "aclrtSynchronizeStreamWithTimeout"
 
 /* ── collectives (comm.c) ── */
 

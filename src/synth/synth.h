@@ -45,6 +45,20 @@ enum np_synth_format {
 	  "the link between A and B has 1/8 of its speed")                                        \
 	X(HOST_BOUND, "host-bound", "R", "HOST_BOUND",                                            \
 	  "rank R issues work slower than it is done")                                            \
+	X(IDLE_HOST_OP, "idle-host-op", "[R]", "HOST_BOUND",                                      \
+	  "the device waits 1 ms per layer for a slow operator on the host")                      \
+	X(IDLE_SYNC, "idle-sync", "[R]", "SYNC_BOUND",                                            \
+	  "the device waits 1 ms per layer for a host blocked in a sync call")                    \
+	X(IDLE_DATALOADER, "idle-dataloader", "[R]", "HOST_BOUND",                                \
+	  "the device waits 1 ms per layer for the data loader")                                  \
+	X(IDLE_GC, "idle-gc", "[R]", "HOST_BOUND",                                                \
+	  "the device waits 1 ms per layer for garbage collection")                               \
+	X(IDLE_DEPENDENCY, "idle-dependency", "[R]", "DEPENDENCY_BOUND",                          \
+	  "the stream waits 1 ms per layer for an event")                                         \
+	X(IDLE_LAUNCH, "idle-launch", "[R]", "HOST_BOUND",                                        \
+	  "a launching call takes 1 ms per layer")                                                \
+	X(IDLE_UNTRACED, "idle-untraced", "[R]", "DEVICE_IDLE_GAP_HEAVY",                         \
+	  "the device waits 1 ms per layer, the host outside of every range")                     \
 	X(WARMUP, "warmup-in-window", "", "WARMUP_NOT_STRIPPED",                                  \
 	  "the first recorded step compiles: slow host, slower kernels")                          \
 	X(EXPOSED_COMM, "exposed-comm", "", "COMM_EXPOSED",                                       \

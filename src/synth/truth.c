@@ -116,6 +116,10 @@ void np_synth_truth_rank(struct np_out *out, const struct np_synth_run *run, con
 		np_out_lit(out, "null");
 	field(out, "kernels", (int64_t)run->n_kernels);
 	field(out, "collectives", (int64_t)run->n_comms);
+	if (run->stalls.n > 0) {
+		field(out, "stalls", (int64_t)run->stalls.n);
+		field(out, "stall_ns", np_synth_stall_sum(run));
+	}
 	put_types(out, run);
 	np_out_lit(out, ", \"steps\": [");
 	for (uint32_t s = 0; s < run->plan->options.steps; s++) {

@@ -445,8 +445,45 @@ static void put_framework(struct dbw *w, const struct np_synth_item *item)
 		return;
 	put_torch(w, np_synth_enqueue_ns(item), NP_ENQUEUE_NS, run->pid, "Enqueue@", inner, corr,
 	          50002);
-	put_torch(w, item->launch_ns - NP_DEQUEUE_LEAD_NS, NP_DEQUEUE_NS, run->deq_tid, "Dequeue@",
-	          inner, corr, 50002);
+	put_torch(w, item->launch_ns - NP_DEQUEUE_LEAD_NS, np_synth_dequeue_len(item), run->deq_tid,
+	          "Dequeue@", inner, corr, 50002);
+}
+
+static void put_gc(struct dbw *w)
+{
+	static const struct np_db_table table = {
+		"GC_RECORD", "startNs INTEGER, endNs INTEGER, globalTid INTEGER"};
+	const struct np_synth_run *run = w->run;
+	np_db_out_table(&w->db, &table);
+	for (size_t i = 0; i < run->stalls.n; i++)
+		put_once(w, table.name,
+		         (int64_t[]){run->stalls.v[i].start_ns, run->stalls.v[i].end_ns,
+		                     global_tid(run, run->pid)},
+		         3);
+}
+
+/* What idle faults leave: on the host, in CANN, on the stream. */
+static void put_stalls(struct dbw *w)
+{
+	const struct np_synth_run *run = w->run;
+	bool device = !np_synth_has(run, NP_SYNTH_HOST_ONLY);
+	for (size_t i = 0; i < run->stalls.n; i++) {
+		const struct np_synth_stall *stall = &run->stalls.v[i];
+		const char *name = np_synth_stall_op(stall);
+		if (name)
+			put_torch(w, stall->start_ns, stall->end_ns - stall->start_ns, run->pid, "",
+			          name, NP_DB_NULL, 50001);
+		if (stall->fault == NP_SYNTH_IDLE_SYNC && device)
+			ROW(w, w->cann, stall->start_ns + NP_INNER_NS, stall->end_ns - NP_INNER_NS,
+			    20000, global_tid(run, run->pid), stall->conn,
+			    str(w, CANN, NP_STALL_SYNC_CALL));
+		else if (stall->fault == NP_SYNTH_IDLE_DEPENDENCY && device)
+			ROW(w, w->task, stall->start_ns, stall->end_ns, run->device, stall->conn,
+			    w->next_task++, run->pid, str(w, CANN, "EVENT_WAIT"), NONE32, 2,
+			    stall->task, NONE32);
+	}
+	if (run->stalls.n > 0 && run->stalls.v[0].fault == NP_SYNTH_IDLE_GC)
+		put_gc(w);
 }
 
 static void put_items(struct dbw *w)
@@ -583,6 +620,7 @@ enum np_status np_synth_write_profiler_db(const struct np_synth_run *run, const 
 		put_module_names(&w);
 		put_info(&w);
 		put_items(&w);
+		put_stalls(&w);
 		put_memory(&w);
 		if (!np_synth_has(run, NP_SYNTH_HOST_ONLY))
 			put_module_memory(&w);

@@ -127,6 +127,26 @@ static void fw_ops(struct trace *t)
 	}
 }
 
+/* What idle faults leave on the host: an operator of the framework, or a collection. */
+static void fw_stalls(struct trace *t)
+{
+	const struct np_synth_run *run = t->run;
+	for (size_t i = 0; i < run->stalls.n; i++) {
+		const struct np_synth_stall *stall = &run->stalls.v[i];
+		const char *name = np_synth_stall_op(stall);
+		np_ns dur = stall->end_ns - stall->start_ns;
+		if (name)
+			fw_op(t, name, NULL, stall->start_ns, dur);
+		if (stall->fault != NP_SYNTH_IDLE_GC)
+			continue;
+		sep(t);
+		np_out_lit(&t->out, "{\"ph\": \"X\", \"name\": \"GC\", ");
+		put_where(&t->out, (uint64_t)run->pid << 10 | 1 << 5, run->pid, stall->start_ns);
+		put_dur(&t->out, dur);
+		np_out_lit(&t->out, ", \"cat\": \"GC\"}");
+	}
+}
+
 static void fw_queue(struct trace *t)
 {
 	const struct np_synth_run *run = t->run;
@@ -139,7 +159,8 @@ static void fw_queue(struct trace *t)
 		for (int side = 0; side < 2; side++) {
 			uint64_t tid = side ? run->deq_tid : run->pid;
 			fw_slice(t, side ? "Dequeue@" : "Enqueue@", np_synth_inner_op(item), tid,
-			         side ? dequeue : enqueue, side ? NP_DEQUEUE_NS : NP_ENQUEUE_NS);
+			         side ? dequeue : enqueue,
+			         side ? np_synth_dequeue_len(item) : NP_ENQUEUE_NS);
 			np_out_str(
 				&t->out,
 				side ? ", \"cat\": \"dequeue\", \"args\": {\"correlation_id\": "
@@ -428,6 +449,32 @@ static void dev_freq(struct trace *t)
 	}
 }
 
+/* … and in CANN, or on the stream. */
+static void dev_stalls(struct trace *t)
+{
+	const struct np_synth_run *run = t->run;
+	for (size_t i = 0; i < run->stalls.n; i++) {
+		const struct np_synth_stall *stall = &run->stalls.v[i];
+		np_ns dur = stall->end_ns - stall->start_ns;
+		if (stall->fault == NP_SYNTH_IDLE_SYNC && run->level > 0) {
+			dev_slice(t, "AscendCL@" NP_STALL_SYNC_CALL, t->cann, run->pid,
+			          stall->start_ns + NP_INNER_NS, dur - 2 * NP_INNER_NS);
+			cann_args(t, run->pid, "ACL_RTS", "acl", NP_STALL_SYNC_CALL, "0",
+			          stall->conn);
+		} else if (stall->fault == NP_SYNTH_IDLE_DEPENDENCY) {
+			dev_slice(t, "EVENT_WAIT", t->hardware, STREAM, stall->start_ns, dur);
+			np_out_lit(&t->out,
+			           ", \"args\": {\"Model Id\": 4294967295, \"Task Type\": "
+			           "\"EVENT_WAIT_SQE\", \"Physic Stream Id\": 2, \"Task Id\": ");
+			np_out_u64(&t->out, stall->task);
+			np_out_lit(&t->out, ", \"Batch Id\": 0, \"Subtask Id\": 4294967295, "
+			                    "\"connection_id\": ");
+			np_out_u64(&t->out, stall->conn);
+			np_out_lit(&t->out, "}, \"ph\": \"X\"}");
+		}
+	}
+}
+
 static void dev_overlap(struct trace *t)
 {
 	static const char *const lanes[] = {"Computing", "Communication",
@@ -457,6 +504,7 @@ static void dev_all(struct trace *t)
 		else
 			dev_kernel(t, item, name);
 	}
+	dev_stalls(t);
 	dev_overlap(t);
 }
 
@@ -491,6 +539,7 @@ enum np_status np_synth_write_trace(const struct np_synth_run *run, const char *
 	np_out_char(&t.out, '[');
 	if (framework) {
 		fw_ops(&t);
+		fw_stalls(&t);
 		fw_queue(&t);
 		meta_framework(&t);
 	}
