@@ -35,6 +35,9 @@ enum np_status np_analyze(const struct np_capture *capture,
 {
 	struct np_analysis self;
 	enum np_status status = np_analysis_prepare(&self, capture, options, report, 0, err);
+	/* stages are told by what launched the kernels, so the links come first */
+	if (status == NP_OK && !np_links_build(&self))
+		status = np_err_nomem(err);
 	np_progress_begin(options->progress, "analysing", N_ANALYSES);
 	for (size_t i = 0; status == NP_OK && i < N_ANALYSES; i++) {
 		analyses[i].run(&self);
