@@ -179,20 +179,39 @@ enum np_status np_file_slurp(struct np_arena *arena, const char *path, size_t ma
 	return status;
 }
 
+/* Renaming a file to a device replaces the device: as root, /dev/null for everybody. */
+static bool is_special(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static void remove_temp(const struct np_outfile *self)
+{
+	if (self->temp[0])
+		(void)unlink(self->temp);
+}
+
 enum np_status np_outfile_begin(struct np_outfile *self, const char *path, struct np_err *err)
 {
 	self->file = NULL;
 	if ((size_t)snprintf(self->path, sizeof self->path, "%s", path) >= sizeof self->path)
 		return np_err_set(err, NP_E_LIMIT, path, "path too long");
-	(void)snprintf(self->temp, sizeof self->temp, "%s.%ld.tmp", path, (long)getpid());
-	int fd = open(self->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+	int fd;
+	if (is_special(path)) {
+		self->temp[0] = '\0';
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	} else {
+		(void)snprintf(self->temp, sizeof self->temp, "%s.%ld.tmp", path, (long)getpid());
+		fd = open(self->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+	}
 	if (fd < 0)
 		return np_err_sys(err, errno, path, "create it");
 	self->file = fdopen(fd, "w");
 	if (!self->file) {
 		int saved = errno;
 		(void)close(fd);
-		(void)unlink(self->temp);
+		remove_temp(self);
 		return np_err_sys(err, saved, path, "create it");
 	}
 	return NP_OK;
@@ -200,20 +219,22 @@ enum np_status np_outfile_begin(struct np_outfile *self, const char *path, struc
 
 enum np_status np_outfile_commit(struct np_outfile *self, struct np_err *err)
 {
-	bool ok = fflush(self->file) == 0 && !ferror(self->file) && fsync(fileno(self->file)) == 0;
+	bool renamed = self->temp[0] != '\0';
+	bool ok = fflush(self->file) == 0 && !ferror(self->file) &&
+	          (!renamed || fsync(fileno(self->file)) == 0);
 	int saved = errno;
 	if (fclose(self->file) != 0 && ok) {
 		ok = false;
 		saved = errno;
 	}
 	self->file = NULL;
-	if (ok && rename(self->temp, self->path) != 0) {
+	if (ok && renamed && rename(self->temp, self->path) != 0) {
 		ok = false;
 		saved = errno;
 	}
 	if (ok)
 		return NP_OK;
-	(void)unlink(self->temp);
+	remove_temp(self);
 	return np_err_sys(err, saved, self->path, "write it");
 }
 
@@ -223,7 +244,7 @@ void np_outfile_abort(struct np_outfile *self)
 		return;
 	(void)fclose(self->file);
 	self->file = NULL;
-	(void)unlink(self->temp);
+	remove_temp(self);
 }
 
 enum np_status np_mkdirs(const char *path, struct np_err *err)

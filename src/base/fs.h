@@ -65,7 +65,8 @@ enum np_status np_file_slurp(struct np_arena *arena, const char *path, size_t ma
 
 /*
  * A file that appears under `path` only when it is complete:
- * begin, write to `file`, then commit (flush, fsync, rename) or abort.
+ * begin, write to `file`, then commit (flush, fsync, rename) or abort. What is no
+ * regular file (a device, a pipe) is written to as it is, and `temp` is "".
  */
 struct np_outfile {
 	struct _IO_FILE *file; /* a FILE * */
