@@ -17,14 +17,17 @@ def run(order):
     extra = {}
     if order["uid"] is not None:
         extra = {"user": order["uid"], "group": order["uid"], "extra_groups": []}
+
+    def limit():
+        # a loop is told by its processor time, so that a busy machine does not look like
+        # one; what waits for ever is told by the clock
+        resource.setrlimit(resource.RLIMIT_CPU, (order["timeout"], order["timeout"]))
+
     with open(order["out"], "wb") as out, open(order["err"], "wb") as err:
         started = time.monotonic()
         process = subprocess.Popen([os.fsencode(word) for word in order["command"]],
                                    stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                   env=order["env"], **extra)
-        # a loop is told by its processor time, so that a busy machine does not look like
-        # one; what waits for ever is told by the clock
-        resource.prlimit(process.pid, resource.RLIMIT_CPU, (order["timeout"], order["timeout"]))
+                                   env=order["env"], preexec_fn=limit, **extra)
         hung = threading.Event()
 
         def stop():

@@ -116,6 +116,27 @@ static void a_time_beyond_2262_is_the_latest_there_is(void **state)
 	assert_true(st.mtime_ns == INT64_MAX);
 }
 
+static void an_output_to_a_pipe_or_device_leaves_it_what_it_is(void **state)
+{
+	(void)state;
+	char path[4096], got[16] = "";
+	in_top(path, sizeof path, "pipe");
+	assert_int_equal(mkfifo(path, 0600), 0);
+	int reader = open(path, O_RDWR | O_CLOEXEC);
+	struct np_outfile out;
+	assert_int_equal(np_outfile_begin(&out, path, NULL), NP_OK);
+	assert_true(fputs("text", out.file) >= 0);
+	assert_int_equal(np_outfile_commit(&out, NULL), NP_OK);
+	assert_int_equal(read(reader, got, sizeof got), 4);
+	assert_string_equal(got, "text");
+	assert_int_equal(np_outfile_begin(&out, path, NULL), NP_OK);
+	np_outfile_abort(&out);
+	assert_int_equal(close(reader), 0);
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+}
+
 static void of_several_exports_the_newest_of_each_role_stays(void **state)
 {
 	(void)state;
@@ -226,6 +247,8 @@ int main(void)
 	                                        remove_top),
 		cmocka_unit_test_setup_teardown(a_time_beyond_2262_is_the_latest_there_is, make_top,
 	                                        remove_top),
+		cmocka_unit_test_setup_teardown(an_output_to_a_pipe_or_device_leaves_it_what_it_is,
+	                                        make_top, remove_top),
 		cmocka_unit_test_setup_teardown(of_several_exports_the_newest_of_each_role_stays,
 	                                        make_top, remove_top),
 		cmocka_unit_test_setup_teardown(kernels_without_a_step_go_to_the_last_that_began,
