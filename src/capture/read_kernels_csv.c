@@ -392,8 +392,8 @@ static void read_chunk(void *ctx, size_t i)
 
 /* ── what was noticed ── */
 
-static void tell(struct np_profile *profile, const char *path, const char *code, uint64_t count,
-                 const char *what)
+static void tell_rows(struct np_profile *profile, const char *path, const char *code,
+                      uint64_t count, const char *what)
 {
 	if (count)
 		np_profile_diag(profile, code, path, count, "%llu rows %s",
@@ -403,17 +403,20 @@ static void tell(struct np_profile *profile, const char *path, const char *code,
 static void tell_all(struct np_profile *profile, const char *path, const struct part *sum,
                      const struct np_csv_health *health)
 {
-	tell(profile, path, "NEGATIVE_DURATION", sum->negative,
-	     "with a negative duration left out");
-	tell(profile, path, "BAD_TIME", sum->bad_start, "without a readable start time left out");
-	tell(profile, path, "BAD_TIME", sum->bad_duration, "without a readable duration left out");
-	tell(profile, path, "NA_DURATION", sum->na_duration, "whose duration is N/A left out");
-	tell(profile, path, "BAD_STEP_ID", sum->bad_step, "with a Step Id that is no number");
-	tell(profile, path, "BAD_METRIC", sum->bad_metric, "with a metric that is no number");
-	tell(profile, path, "RAGGED_ROWS", health->short_rows, "with too few fields");
-	tell(profile, path, "RAGGED_ROWS", health->long_rows, "with too many fields");
-	tell(profile, path, "OPEN_QUOTE", health->open_quotes, "with a quote that never closes");
-	tell(profile, path, "NUL_BYTES", health->nul_bytes, "with NUL bytes");
+	tell_rows(profile, path, "NEGATIVE_DURATION", sum->negative,
+	          "with a negative duration left out");
+	tell_rows(profile, path, "BAD_TIME", sum->bad_start,
+	          "without a readable start time left out");
+	tell_rows(profile, path, "BAD_TIME", sum->bad_duration,
+	          "without a readable duration left out");
+	tell_rows(profile, path, "NA_DURATION", sum->na_duration, "whose duration is N/A left out");
+	tell_rows(profile, path, "BAD_STEP_ID", sum->bad_step, "with a Step Id that is no number");
+	tell_rows(profile, path, "BAD_METRIC", sum->bad_metric, "with a metric that is no number");
+	tell_rows(profile, path, "RAGGED_ROWS", health->short_rows, "with too few fields");
+	tell_rows(profile, path, "RAGGED_ROWS", health->long_rows, "with too many fields");
+	tell_rows(profile, path, "OPEN_QUOTE", health->open_quotes,
+	          "with a quote that never closes");
+	tell_rows(profile, path, "NUL_BYTES", health->nul_bytes, "with NUL bytes");
 	if (health->no_final_newline)
 		np_profile_diag(profile, "NO_FINAL_NEWLINE", path, 1,
 		                "the last line has no line break: the file may be cut");

@@ -27,8 +27,9 @@ struct np_summary {
 	struct np_profile *profile; /* kept for its diagnostics; tables may be looked at */
 };
 
-/* Load and sum up every capture, on `threads` threads; `progress` may be NULL. out: one per capture, freed
- * with np_summaries_free(). Only E_NOMEM is an error; the rest is in .status. */
+/* Load and sum up every capture, on `threads` threads; `progress` may be NULL. out:
+ * one per capture, freed with np_summaries_free(). Only E_NOMEM is an error; the rest is
+ * in .status. */
 enum np_status np_summarize(const struct np_captures *all, unsigned what, unsigned threads,
                             struct np_progress *progress, struct np_summary **out,
                             struct np_err *err);
