@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "synth/faults_compare.h"
 #include "synth/rng.h"
 
 enum {
@@ -147,6 +148,7 @@ static void sim_kernel(struct sim *sim, uint32_t op)
 	np_ns ready = issue(sim, &item);
 	np_ns next = sim->dev + 600 + (np_ns)(draw(sim) % 900);
 	np_ns dur = np_jitter((np_ns)np_synth_ops[op].dur_ns, 60, draw(sim));
+	dur = np_synth_regressed(sim->faults, op, dur);
 	if (sim_has(sim, NP_SYNTH_SLOW_RANK))
 		dur += dur * 2 / 5;
 	if (sim_has(sim, NP_SYNTH_WARMUP) && sim->step == 0)
@@ -276,6 +278,9 @@ static void sim_piece(struct sim *sim, uint32_t step, uint32_t piece)
 			if (piece > 0 && i == options->ops / 2)
 				sim_wait(sim, piece - 1);
 			sim_kernel(sim, NP_OP_LAYER + i % NP_OPS_PER_LAYER);
+			uint32_t more = 0;
+			if (np_synth_inserts(sim->faults, options->layers, piece, i, &more))
+				sim_kernel(sim, more);
 		}
 		if (sim_has(sim, NP_SYNTH_AICPU))
 			sim_kernel(sim, NP_OP_INDEX_PUT);
