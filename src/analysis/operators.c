@@ -46,8 +46,6 @@
 		"bound", "", NP_COL_TEXT, "the unit that is busiest in most of the time" \
 	}
 
-static const struct np_column core_columns[] = {CORE, COUNT, TOTAL, MEAN, MIN, MAX};
-
 static const struct np_column all_columns[] = {COUNT, TOTAL, MEAN, MIN, MAX};
 
 static const struct np_column type_columns[] = {
@@ -93,13 +91,9 @@ static const struct np_column shape_columns[] = {
 	BOUND,
 };
 
-/* ── by core, collectives included ── */
-
-/* Collectives are HCCL or COMMUNICATION, as the exporter likes: here one row. */
-#define COMM_CORE (UINT32_MAX - 1)
+/* ── all together ── */
 
 struct sum {
-	uint32_t core; /* string id */
 	int64_t count;
 	np_ns total, min, max;
 };
@@ -123,66 +117,18 @@ static void put_sum(struct np_table *table, const struct sum *sum)
 	np_cell_int(table, sum->max);
 }
 
-/* The sum of this core; there are a handful of cores. NULL: out of memory. */
-static struct sum *sum_of(struct np_map *numbers, struct np_arena *arena, struct sum **sums,
-                          uint32_t core)
-{
-	enum { MAX_CORES = 64 };
-	uint32_t number = np_map_get(numbers, core, UINT32_MAX);
-	if (!*sums)
-		*sums = np_arena_zalloc(arena, MAX_CORES * sizeof **sums);
-	if (!*sums)
-		return NULL;
-	if (number == UINT32_MAX) {
-		/* the last one collects the rest of a hostile file */
-		number = numbers->n < MAX_CORES ? (uint32_t)numbers->n : MAX_CORES - 1;
-		if (!np_map_put(numbers, core, number))
-			return NULL;
-		(*sums)[number].core = core;
-	}
-	return &(*sums)[number];
-}
-
-static bool put_cores(struct np_analysis *self)
+/* One row: all compute kernels together. */
+static void put_compute_kernels(struct np_analysis *self)
 {
 	const struct np_kernels *kernels = &self->profile->kernels;
-	struct sum *sums = NULL, all = {0};
-	struct np_map numbers;
-	struct np_arena arena;
-	bool ok = true;
-	np_map_init(&numbers);
-	np_arena_init(&arena);
-	for (size_t i = 0; ok && i < self->n_rows; i++) {
-		uint32_t row = self->rows[i];
-		bool comm = self->class[row] == NP_CLASS_COMM;
-		uint32_t core = comm ? COMM_CORE : kernels->core[row];
-		struct sum *sum = sum_of(&numbers, &arena, &sums, core);
-		ok = sum != NULL;
-		if (ok)
-			sum_add(sum, kernels->dur_ns[row]);
-		if (!comm)
-			sum_add(&all, kernels->dur_ns[row]);
-	}
-	if (ok && all.count)
+	struct sum all = {0};
+	for (size_t i = 0; i < self->n_rows; i++)
+		if (self->class[self->rows[i]] != NP_CLASS_COMM)
+			sum_add(&all, kernels->dur_ns[self->rows[i]]);
+	if (all.count)
 		put_sum(NP_REPORT_TABLE(self->report, "compute_kernels", "Compute kernels",
 		                        all_columns),
 		        &all);
-	struct np_table *table = NULL;
-	for (size_t s = 0; ok && sums && s < 64 && sums[s].count; s++) {
-		if (!table)
-			table = NP_REPORT_TABLE(self->report, "cores", "Kernels by core",
-			                        core_columns);
-		np_str core = sums[s].core == COMM_CORE ? NP_STR("COMMUNICATION")
-		                                        : np_text(self, sums[s].core);
-		if (core.len)
-			np_cell_text(table, core);
-		else
-			np_cell_na(table);
-		put_sum(table, &sums[s]);
-	}
-	np_map_release(&numbers);
-	np_arena_release(&arena);
-	return ok;
 }
 
 /* ── by type, name, shapes ── */
@@ -280,8 +226,8 @@ void np_analyze_operators(struct np_analysis *self)
 	size_t n = 0;
 	uint8_t *bounds = bounds_all(self);
 	uint32_t *order = np_op_order(self, true, &n);
-	bool ok = bounds && order && put_cores(self) &&
-	          put_groups(self, NP_BY_TYPE, order, n, bounds) &&
+	put_compute_kernels(self);
+	bool ok = bounds && order && put_groups(self, NP_BY_TYPE, order, n, bounds) &&
 	          put_groups(self, NP_BY_NAME, order, n, bounds);
 	if (ok && np_has_shapes(self))
 		ok = put_groups(self, NP_BY_TYPE_SHAPE, order, n, bounds);

@@ -45,7 +45,16 @@
 	X(outlier_cost, 0.01, "share of the span", "OP_OUTLIERS: excess over the median")       \
 	X(outlier_iqr, 1.5, "times the quartile range", "cannbot step 3")                       \
 	X(outlier_min, 4, "samples", "cannbot step 3")                                          \
-	X(recompile_ratio, 10, "wall / kernel sum", "requirements §2.4 method rules")
+	X(recompile_ratio, 10, "wall / kernel sum", "requirements §2.4 method rules")           \
+	X(compare_fail, 0.05, "share of base", "requirements §2.5: total, a regression")        \
+	X(compare_warn, 0.01, "share of base", "requirements §2.5: below it is noise")          \
+	X(compare_kernels, 0.10, "share of base", "requirements §2.5: more kernels")            \
+	X(compare_copy_fail, 0.50, "share of base", "requirements §2.5: more copies")           \
+	X(compare_copy_warn, 0.20, "share of base", "requirements §2.5: more copies")           \
+	X(compare_new_us, 10000, "us per step", "requirements §2.5: net new work")              \
+	X(compare_op, 0.10, "share of base", "an operator type that is told as slower")         \
+	X(compare_op_impact, 0.005, "share of the step", "… when it costs this much")           \
+	X(compare_minor, 0.001, "share of the step", "groups below it are not judged")
 
 struct np_rules {
 #define X(name, value, unit, source) double name;

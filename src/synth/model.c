@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "synth/faults_compare.h"
 #include "synth/faults_ops.h"
 #include "synth/rng.h"
 
@@ -152,6 +153,7 @@ static void sim_kernel(struct sim *sim, uint32_t op)
 	np_ns ready = issue(sim, &item);
 	np_ns next = sim->dev + 600 + (np_ns)(draw(sim) % 900);
 	np_ns dur = np_jitter((np_ns)np_synth_ops[op].dur_ns, 60, draw(sim));
+	dur = np_synth_regressed(sim->faults, op, dur);
 	if (sim_has(sim, NP_SYNTH_SLOW_RANK))
 		dur += dur * 2 / 5;
 	if (sim_has(sim, NP_SYNTH_WARMUP) && sim->step == 0)
@@ -322,6 +324,9 @@ static void sim_piece(struct sim *sim, uint32_t step, uint32_t piece)
 				sim_stall(sim);
 			}
 			sim_kernel(sim, NP_OP_LAYER + i % NP_OPS_PER_LAYER);
+			uint32_t more = 0;
+			if (np_synth_inserts(sim->faults, options->layers, piece, i, &more))
+				sim_kernel(sim, more);
 		}
 		uint32_t extra[NP_SYNTH_MAX_EXTRA];
 		size_t n_extra = np_synth_extra_ops(sim->faults, extra);

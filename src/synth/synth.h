@@ -110,6 +110,10 @@ enum np_synth_format {
 	  "the schedule asks for two more steps than were recorded")                              \
 	X(SLICES, "slices", "[R]", "",                                                            \
 	  "op_summary comes in three slices (adds the msprof format)")                            \
+	X(OP_REGRESSION, "regression-in-one-op", "[R]", "OP_SLOWER",                              \
+	  "attention kernels take 1.3 times as long; compare it with a set without")              \
+	X(INSERTED_KERNEL, "inserted-kernel", "[R]", "KERNELS_MOVED",                             \
+	  "one cast more in the middle layer of every step; compare it with a set without")       \
 	X(FORMULA_NAMES, "formula-names", "[R]", "", "kernel names that a spreadsheet would run") \
 	X(HOSTILE_NAMES, "hostile-names", "[R]", "",                                              \
 	  "kernel names with quotes, line breaks, escapes")
