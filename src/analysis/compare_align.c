@@ -52,7 +52,7 @@ static bool make_lanes(const struct np_cmp_side *side, const struct np_cmp_sampl
 			at = (uint32_t)out->v.n;
 			ok = np_vec_push(&out->v, fresh) && np_map_put(&by_stream, stream, at);
 		}
-		ok = ok && np_vec_push(&out->v.v[at].keys, kernel->key_op) &&
+		ok = ok && out->v.v && np_vec_push(&out->v.v[at].keys, kernel->key_op) &&
 		     np_vec_push(&out->v.v[at].durs, kernel->dur);
 	}
 	np_map_release(&by_stream);
@@ -132,7 +132,7 @@ static void put_names(const struct np_cmp_pair *pair, struct np_table *table, co
 static np_ns sum(const np_ns *v, size_t n)
 {
 	np_ns all = 0;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; v && i < n; i++)
 		all += v[i];
 	return all;
 }
@@ -155,7 +155,7 @@ static void put_run(const struct np_cmp_pair *pair, struct np_table *table, cons
 	np_cell_int(table, (int64_t)run->n_b);
 	np_cell_int(table,
 	            sum(target->durs.v + run->b, run->n_b) - sum(base->durs.v + run->a, run->n_a));
-	if (run->a > 0)
+	if (run->a > 0 && base->keys.v)
 		np_cell_text(table, key_name(pair, base->keys.v[run->a - 1]));
 	else
 		np_cell_na(table);

@@ -246,7 +246,8 @@ static void sort_samples(const struct np_cmp_side *side, int id, bool counts, in
 
 static double half_median(const int64_t *sorted, size_t n)
 {
-	return ((double)sorted[(n - 1) / 2] + (double)sorted[n / 2]) / 2;
+	size_t low = (n - 1) / 2, high = n / 2; /* one and the same when n is odd */
+	return ((double)sorted[low] + (double)sorted[high]) / 2;
 }
 
 bool np_cmp_totals(struct np_cmp_pair *pair)
