@@ -118,7 +118,7 @@ static void put_names(const struct np_cmp_pair *pair, struct np_table *table, co
 {
 	enum { SHOWN = 4 };
 	struct np_buf text = {0};
-	for (size_t i = 0; i < n && i < SHOWN; i++) {
+	for (size_t i = 0; keys && i < n && i < SHOWN; i++) {
 		if (i > 0)
 			np_buf_add_cstr(&text, ", ");
 		np_buf_add_str(&text, key_name(pair, keys[i]));
