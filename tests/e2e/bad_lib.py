@@ -101,7 +101,7 @@ class Lab:
         self.runs, self.max_rss, self.max_seconds = 0, {}, {}
         for form in ("text", "db", "msprof"):
             self.bases[form] = os.path.join(top, "base-" + form)
-            subprocess.run([self.program, "synth", "--ranks", "2", "--formats", form,
+            subprocess.run([self.program, "synth", "--ranks", "2", "--format", form,
                             "--set-mtimes", self.bases[form]], check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             os.remove(os.path.join(self.bases[form], "truth.json"))

@@ -210,7 +210,7 @@ static inline const struct np_cell *find_cell(const struct set *self, const char
 		if (!key || (!cell->na && np_str_is(cell->s, value)))
 			return np_table_cell(table, row, at);
 	}
-	fail_msg("table %s has no row with %s = %s", id, key, value);
+	fail_msg("table %s has no row with %s = %s", id, key ? key : "?", value ? value : "?");
 	return NULL;
 }
 
