@@ -12,6 +12,7 @@
  * alone of all classes + several + nothing = the spans, to the nanosecond.
  */
 #include "analysis/evidence.h"
+#include "report/lang.h"
 
 static const struct np_column class_columns[] = {
 	{"class", "", NP_COL_TEXT, "kind of work, by type and core, by name only where those lack"},
@@ -177,7 +178,7 @@ static void tell_classes(struct np_analysis *self, const struct np_table *table,
 
 static void alone_row(struct np_analysis *self, struct np_table *table, const char *name, np_ns ns)
 {
-	np_cell_cstr(table, name);
+	np_cell_word(table, name);
 	np_cell_na(table);
 	np_cell_na(table);
 	np_cell_na(table);
@@ -199,15 +200,15 @@ static void class_table(struct np_analysis *self, const struct alone *alone)
 	for (int c = 0; c < NP_N_CLASSES; c++) {
 		if (!sums[c].n && !alone->class[c])
 			continue;
-		np_cell_cstr(table, np_class_name((enum np_class)c));
+		np_cell_word(table, np_class_name((enum np_class)c));
 		np_cell_int(table, (int64_t)sums[c].n);
 		np_cell_int(table, sums[c].total);
 		np_cell_real(table, share_of(sums[c].total, all));
 		np_cell_int(table, alone->class[c]);
 		np_cell_real(table, np_share(self, alone->class[c]));
 	}
-	alone_row(self, table, "(several at once)", alone->several);
-	alone_row(self, table, "(nothing)", alone->nothing);
+	alone_row(self, table, NP_N("(several at once)"), alone->several);
+	alone_row(self, table, NP_N("(nothing)"), alone->nothing);
 	tell_classes(self, table, sums);
 }
 

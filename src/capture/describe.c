@@ -331,7 +331,7 @@ static void find_missing(const struct np_captures *all, struct np_report *report
 		if (ranks.text.len)
 			np_finding_evidence(finding, NULL, NULL, NULL, "%s, ranks %s (%s): %s",
 			                    np_role_name(role), ranks.text.ptr, needs,
-			                    np_role_loss(role));
+			                    np_tr(np_role_loss(role)));
 		np_buf_release(&ranks.text);
 	}
 }

@@ -135,9 +135,9 @@ static void tell_no_order(struct np_gate *gate)
 		return;
 	const int *column = csv->header.column;
 	np_finding_evidence(finding, csv->file->path, NULL, NULL, "%zu columns, without%s%s%s",
-	                    csv->header.n_columns, column[NP_KCOL_NAME] < 0 ? " name" : "",
-	                    column[NP_KCOL_DURATION] < 0 ? " duration" : "",
-	                    column[NP_KCOL_CORE] < 0 ? " core" : "");
+	                    csv->header.n_columns, column[NP_KCOL_NAME] < 0 ? np_tr(" name") : "",
+	                    column[NP_KCOL_DURATION] < 0 ? np_tr(" duration") : "",
+	                    column[NP_KCOL_CORE] < 0 ? np_tr(" core") : "");
 	np_finding_detail(finding, "Name, duration and core must be in one file: rows of two "
 	                           "files cannot be joined (R45, R51).");
 	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, csv->capture));
