@@ -150,7 +150,7 @@ static void tell_classes(struct np_analysis *self, const struct np_table *table,
 	np_ns vector_ns = sums[NP_CLASS_VECTOR].total + sums[NP_CLASS_TRANSFER].total;
 	double vector = share_of(vector_ns, computing);
 	if (matmul > self->rules->matmul_share)
-		tell_share(self, table, "class matmul/conv",
+		tell_share(self, table, np_tr("class matmul/conv"),
 		           "Look at the shapes (multiples of 16, large enough for all cores), at "
 		           "formats that cost a TransData, and at quantised or fused variants.",
 		           sums[NP_CLASS_MATMUL].total, computing,
@@ -158,14 +158,14 @@ static void tell_classes(struct np_analysis *self, const struct np_table *table,
 		                             "matmul and conv are %.1f %% of computing",
 		                             matmul * 100));
 	if (attention > self->rules->attention_share)
-		tell_share(self, table, "class attention",
+		tell_share(self, table, np_tr("class attention"),
 		           "Use the fused attention operator with the layout of the model, and "
 		           "sequence lengths without padding.",
 		           sums[NP_CLASS_ATTENTION].total, computing,
 		           np_report_finding(self->report, "ATTENTION_DOMINATES", NP_INFO,
 		                             "attention is %.1f %% of computing", attention * 100));
 	if (vector > self->rules->vector_share)
-		tell_share(self, table, "classes vector and transfer/cast",
+		tell_share(self, table, np_tr("classes vector and transfer/cast"),
 		           "Vector work is bound by memory: fuse chains of small operators, and "
 		           "keep one dtype and one format.",
 		           vector_ns, computing,

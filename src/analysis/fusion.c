@@ -327,10 +327,11 @@ static void tell(struct np_analysis *self, const struct np_chain *chain,
 	                    (long long)self->profile->kernels.start_ns[chain->row[one->at]]);
 	np_finding_impact(finding, (double)one->high / 1e3, high);
 	np_finding_advice(finding, "%s",
-	                  one->pattern ? one->pattern->advice
-	                               : "look for a fused operator of torch_npu or CANN that "
+	                  one->pattern
+	                          ? one->pattern->advice
+	                          : NP_N("look for a fused operator of torch_npu or CANN that "
 	                                 "covers the sequence, let a graph compiler fuse it, or "
-	                                 "write one kernel (Triton-Ascend, Ascend C)");
+	                                 "write one kernel (Triton-Ascend, Ascend C)"));
 }
 
 static bool report(struct np_analysis *self, const struct np_chain *chain,

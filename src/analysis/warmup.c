@@ -164,8 +164,8 @@ static void show_compile(const struct np_analysis *self, struct np_finding *find
 /* ── warm-up ── */
 
 static const char *const warmup_advice =
-	"Leave the first steps out: schedule(skip_first=10, warmup=2, …), or run the model a few "
-	"times before profiling. Until then look at one later step with --step.";
+	NP_N("Leave the first steps out: schedule(skip_first=10, warmup=2, …), or run the model a "
+             "few times before profiling. Until then look at one later step with --step.");
 
 /* How much longer the first step took than the mean of the others, by wall. */
 static double first_ratio(const struct np_analysis *self, double *rest)

@@ -159,7 +159,7 @@ static void tell_no_device_data(struct np_gate *gate, const struct np_capture *c
 		return;
 	np_finding_evidence(
 		finding, capture->path, NULL, NULL, "no kernel and no device task; activities: %s",
-		*capture->config.activities ? capture->config.activities : "not recorded");
+		*capture->config.activities ? capture->config.activities : np_tr("not recorded"));
 	np_finding_detail(
 		finding,
 		"Usual causes: ProfilerActivity.NPU not among the activities, a worker that "
@@ -460,9 +460,10 @@ void np_check_provenance(struct np_gate *gate, struct np_check_result *out)
 		if (capture->config.recorded)
 			np_check_pass(out, "%s: %s, %s", label,
 			              *capture->config.level ? capture->config.level
-			                                     : "level not recorded",
-			              *capture->config.aic_metrics ? capture->config.aic_metrics
-			                                           : "aic_metrics not recorded");
+			                                     : np_tr("level not recorded"),
+			              *capture->config.aic_metrics
+			                      ? capture->config.aic_metrics
+			                      : np_tr("aic_metrics not recorded"));
 		else
 			np_check_unknown(
 				out,
@@ -515,7 +516,7 @@ static void tell_no_communication(struct np_gate *gate, const struct np_capture 
 	np_finding_evidence(finding, capture->path, NULL, NULL,
 	                    "no communication.json, no analysis.db, no collective among the "
 	                    "kernels; level %s",
-	                    *capture->config.level ? capture->config.level : "not recorded");
+	                    *capture->config.level ? capture->config.level : np_tr("not recorded"));
 	np_finding_advice(finding,
 	                  "Collect again with profiler_level=torch_npu.profiler.ProfilerLevel."
 	                  "Level1 or higher, in a job of more than one rank.");
