@@ -8,7 +8,7 @@
 A text is a string literal in the argument of the calls below that holds what is shown, a literal
 handed to a parameter of such a name, and what NP_N() or np_tr() marks. The name of a column
 ({"dur_ns", "us", NP_COL_DUR_NS, "help"}) has the context "column"; its help is a text. MAPS are
-X-macros whose rows end in a text.
+X-macros whose rows hold texts.
 Formats without a word ("%s: %s") need no translation. Exit status: 0 complete, 1 not.
 """
 import glob
@@ -21,9 +21,13 @@ PO = "po/zh_CN.po"
 CALLS = {  # function: which argument
     "np_report_note": 1, "np_report_finding": 3, "np_finding_detail": 1, "np_finding_advice": 1,
     "np_finding_evidence": 4, "NP_REPORT_TABLE": 2, "np_report_table": 2, "np_check_pass": 1,
-    "np_check_unknown": 1, "np_check_fail": 1, "np_tr": 0, "NP_N": 0,
+    "np_check_unknown": 1, "np_check_fail": 1, "np_gate_finding": 3, "NP_CMP_TABLE": 2,
+    "np_tr": 0, "NP_N": 0,
 }
-MAPS = {"src/capture/role.h": "NP_ROLE_MAP", "src/analysis/classify.h": "NP_CLASS_MAP"}
+MAPS = {  # file: the X-macro, which arguments of its rows are texts
+    "src/capture/role.h": ("NP_ROLE_MAP", (2,)), "src/analysis/classify.h": ("NP_CLASS_MAP", (1,)),
+    "src/analysis/idle.h": ("NP_IDLE_MAP", (2, 3)),
+}
 PARAMETERS = ("title", "advice", "detail", "meaning", "evidence")
 SHOWN_IN = "src/{gate,capture,analysis,cluster,advice,collect,report,cmd,view}/*.[ch]"
 LITERAL = r'"(?:\\.|[^"\\\n])*"'
@@ -31,7 +35,8 @@ PRI = {f"PRI{c}{n}": ("l" if n == 64 else "") + c for c in "diuxX" for n in (32,
 STRING = re.compile(rf"(?:{LITERAL}|\bPRI[diuxX](?:32|64)\b)(?:\s*(?:{LITERAL}|PRI[diuxX](?:32|64)\b))*")
 COLUMN = re.compile(rf'\{{\s*({LITERAL})\s*,\s*{LITERAL}\s*,\s*NP_COL_\w+\s*,\s*((?:{LITERAL}\s*)+|NULL)\s*\}}')
 COMMENT = re.compile(rf"/\*.*?\*/|//[^\n]*|({LITERAL})", re.S)
-CONVERSION = re.compile(r"%(?:%|[-+ #0-9.*'hljztL]*[A-Za-z])")
+# as next_conversion() in src/report/lang.c sees them: whatever stands behind the flags ends one
+CONVERSION = re.compile(rb"%(?:%|[-+ #0-9.*'hljztL]*.?)", re.S)
 CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$")
 ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 
@@ -70,7 +75,7 @@ def arguments(text, start):
 
 
 def has_word(text):
-    return re.search(r"[A-Za-z]{2}", CONVERSION.sub("", text)) is not None
+    return re.search(rb"[A-Za-z]{2}", CONVERSION.sub(b"", text.encode())) is not None
 
 
 def literals(expression):
@@ -97,7 +102,8 @@ def extract():
     texts = {}
     for path in paths:
         with open(path, encoding="utf-8") as file:
-            texts[path] = COMMENT.sub(lambda m: m.group(1) or " ", file.read())
+            text = COMMENT.sub(lambda m: m.group(1) or " ", file.read())
+        texts[path] = text.replace("\\\n", " ")
     calls = {name: [place] for name, place in CALLS.items()}
     taker = re.compile(r"\b(\w+)\s*\(((?:[^(){};]|\([^()]*\))*\bconst\s+char\s*\*\s*(?:"
                        + "|".join(PARAMETERS) + r")\b(?:[^(){};]|\([^()]*\))*)\)\s*\{")
@@ -118,9 +124,12 @@ def extract():
             add("column", value(match.group(1)), path)
             add("", value(match.group(2)), path)
         if path in MAPS:
-            body = re.search(rf"#define {MAPS[path]}\(X\)((?:.*\\\n)*.*)", text).group(1)
-            for literal in re.findall(rf"({LITERAL})\)", body):
-                add("", value(literal), path)
+            macro, places = MAPS[path]
+            body = re.search(rf"#define {macro}\(X\)(.*)", text).group(1)
+            for row in re.finditer(r"\bX\s*\(", body):
+                given = arguments(body, row.end() - 1)
+                for place in places:
+                    add("", value(given[place]), path)
         for match in pattern.finditer(text):
             given = arguments(text, match.end() - 1)
             name = match.group(1)
@@ -189,7 +198,7 @@ def write_po(found, known, header):
 
 
 def conversions(text):
-    return [c for c in CONVERSION.findall(text) if c != "%%"]
+    return [c for c in CONVERSION.findall(text.encode()) if c != b"%%"]
 
 
 def main():
@@ -210,7 +219,7 @@ def main():
         elif conversions(key[1]) != conversions(translation):
             print(f"i18n: {what} is translated with other conversions: {quoted(translation)}")
             bad += 1
-        elif re.findall(r"\{\d\}", key[1]).sort() != re.findall(r"\{\d\}", translation).sort():
+        elif sorted(re.findall(r"\{\d\}", key[1])) != sorted(re.findall(r"\{\d\}", translation)):
             print(f"i18n: {what} is translated with other places: {quoted(translation)}")
             bad += 1
     for key in known.keys() - found.keys():

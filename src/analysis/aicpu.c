@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/group.h"
+#include "report/lang.h"
 
 static const struct np_column columns[] = {
 	{"type", "", NP_COL_TEXT, "operator type"},
@@ -147,7 +148,7 @@ static void tell(struct np_analysis *self, const struct types *types, enum verdi
 		self->report, code, NP_INFO,
 		"%zu kernels on the AI CPU, %s: %.1f us, of them exposed %.1f us (%.1f %% of the "
 		"span); most in %.*s",
-		count, how, (double)total / 1e3, (double)exposed / 1e3,
+		count, np_tr(how), (double)total / 1e3, (double)exposed / 1e3,
 		np_share(self, exposed) * 100, NP_FMT(name));
 	np_finding_detail(finding, "the AI CPU is a slow general-purpose core; an operator lands "
 	                           "there when the AI cores have no kernel for its types");
@@ -178,10 +179,12 @@ void np_analyze_aicpu(struct np_analysis *self)
 			if (i < np_top(self))
 				put_row(table, self, type);
 		}
-		tell(self, &types, MASKED, "AICPU_MASKED_BUT_UNDESIRABLE", "behind other work");
-		tell(self, &types, PARTLY, "AICPU_PARTIALLY_EXPOSED", "partly behind other work");
+		tell(self, &types, MASKED, "AICPU_MASKED_BUT_UNDESIRABLE",
+		     NP_N("behind other work"));
+		tell(self, &types, PARTLY, "AICPU_PARTIALLY_EXPOSED",
+		     NP_N("partly behind other work"));
 		tell(self, &types, EXPOSED, "AICPU_EXPOSED_NOT_ALLOWED",
-		     "with nothing else running");
+		     NP_N("with nothing else running"));
 	}
 	np_vec_release(&types.of);
 }

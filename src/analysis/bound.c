@@ -12,6 +12,7 @@
 
 #include "analysis/group.h"
 #include "analysis/pmu.h"
+#include "report/lang.h"
 
 static const struct np_column columns[] = {
 	{"type", "", NP_COL_TEXT, "operator type"},
@@ -238,7 +239,8 @@ static bool tell(struct np_analysis *self, const struct np_op_groups *groups,
 		"%zu operator type%s wait for memory: %.1f us, %.1f %% of computing; most is lost "
 		"in "
 		"%s",
-		all->n, all->n == 1 ? "" : "s", (double)all->total / 1e3, share * 100, names.ptr);
+		all->n, all->n == 1 || np_lang() != NP_LANG_EN ? "" : "s", (double)all->total / 1e3,
+		share * 100, names.ptr);
 	np_finding_detail(
 		finding, "moving data in (mte2) takes longer than computing with it: these kernels "
 			 "run at the speed of the memory, and only less traffic makes them faster");

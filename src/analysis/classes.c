@@ -12,6 +12,7 @@
  * alone of all classes + several + nothing = the spans, to the nanosecond.
  */
 #include "analysis/evidence.h"
+#include "report/lang.h"
 
 static const struct np_column class_columns[] = {
 	{"class", "", NP_COL_TEXT, "kind of work, by type and core, by name only where those lack"},
@@ -149,7 +150,7 @@ static void tell_classes(struct np_analysis *self, const struct np_table *table,
 	np_ns vector_ns = sums[NP_CLASS_VECTOR].total + sums[NP_CLASS_TRANSFER].total;
 	double vector = share_of(vector_ns, computing);
 	if (matmul > self->rules->matmul_share)
-		tell_share(self, table, "class matmul/conv",
+		tell_share(self, table, np_tr("class matmul/conv"),
 		           "Look at the shapes (multiples of 16, large enough for all cores), at "
 		           "formats that cost a TransData, and at quantised or fused variants.",
 		           sums[NP_CLASS_MATMUL].total, computing,
@@ -157,14 +158,14 @@ static void tell_classes(struct np_analysis *self, const struct np_table *table,
 		                             "matmul and conv are %.1f %% of computing",
 		                             matmul * 100));
 	if (attention > self->rules->attention_share)
-		tell_share(self, table, "class attention",
+		tell_share(self, table, np_tr("class attention"),
 		           "Use the fused attention operator with the layout of the model, and "
 		           "sequence lengths without padding.",
 		           sums[NP_CLASS_ATTENTION].total, computing,
 		           np_report_finding(self->report, "ATTENTION_DOMINATES", NP_INFO,
 		                             "attention is %.1f %% of computing", attention * 100));
 	if (vector > self->rules->vector_share)
-		tell_share(self, table, "classes vector and transfer/cast",
+		tell_share(self, table, np_tr("classes vector and transfer/cast"),
 		           "Vector work is bound by memory: fuse chains of small operators, and "
 		           "keep one dtype and one format.",
 		           vector_ns, computing,
@@ -177,7 +178,7 @@ static void tell_classes(struct np_analysis *self, const struct np_table *table,
 
 static void alone_row(struct np_analysis *self, struct np_table *table, const char *name, np_ns ns)
 {
-	np_cell_cstr(table, name);
+	np_cell_word(table, name);
 	np_cell_na(table);
 	np_cell_na(table);
 	np_cell_na(table);
@@ -199,15 +200,15 @@ static void class_table(struct np_analysis *self, const struct alone *alone)
 	for (int c = 0; c < NP_N_CLASSES; c++) {
 		if (!sums[c].n && !alone->class[c])
 			continue;
-		np_cell_cstr(table, np_class_name((enum np_class)c));
+		np_cell_word(table, np_class_name((enum np_class)c));
 		np_cell_int(table, (int64_t)sums[c].n);
 		np_cell_int(table, sums[c].total);
 		np_cell_real(table, share_of(sums[c].total, all));
 		np_cell_int(table, alone->class[c]);
 		np_cell_real(table, np_share(self, alone->class[c]));
 	}
-	alone_row(self, table, "(several at once)", alone->several);
-	alone_row(self, table, "(nothing)", alone->nothing);
+	alone_row(self, table, NP_N("(several at once)"), alone->several);
+	alone_row(self, table, NP_N("(nothing)"), alone->nothing);
 	tell_classes(self, table, sums);
 }
 

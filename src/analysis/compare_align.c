@@ -11,6 +11,7 @@
 
 #include "analysis/align.h"
 #include "analysis/compare_side.h"
+#include "report/lang.h"
 
 /* The kernels of one stream in the chosen step. */
 struct lane {
@@ -124,7 +125,7 @@ static void put_names(const struct np_cmp_pair *pair, struct np_table *table, co
 		np_buf_add_str(&text, key_name(pair, keys[i]));
 	}
 	if (n > SHOWN)
-		np_buf_printf(&text, ", %zu more", n - SHOWN);
+		np_buf_printf(&text, np_tr(", %zu more"), n - SHOWN);
 	np_cell_text(table, np_buf_str(&text));
 	np_buf_release(&text);
 }

@@ -5,13 +5,15 @@
 #include <string.h>
 
 #include "analysis/compare_side.h"
+#include "report/lang.h"
 
-static void refuse(struct np_cmp_pair *pair, const char *what, const char *why)
+static void refuse(struct np_cmp_pair *pair, const char *title, const char *detail)
 {
-	struct np_finding *finding = np_report_finding(
-		pair->compare->report, "NOT_COMPARABLE", NP_ERROR,
-		"target %lld is not comparable with the base: %s", (long long)pair->number, what);
-	np_finding_detail(finding, "%s", why);
+	struct np_finding *finding =
+		np_report_finding(pair->compare->report, "NOT_COMPARABLE", NP_ERROR,
+	                          "target %lld is not comparable with the base: %s",
+	                          (long long)pair->number, np_tr(title));
+	np_finding_detail(finding, "%s", detail);
 	np_finding_advice(finding,
 	                  "collect both sides alike; --force gives a verdict all the same");
 	pair->comparable = false;
@@ -37,14 +39,14 @@ static void check_machines(struct np_cmp_pair *pair)
 	const struct np_cmp_side *base = pair->base, *target = pair->target;
 	struct np_arena *arena = &pair->compare->report->arena;
 	if (both_differ(base->chip, target->chip)) {
-		const char *what = np_arena_printf(arena, "it ran on %s, the base on %s",
+		const char *what = np_arena_printf(arena, np_tr("it ran on %s, the base on %s"),
 		                                   target->chip, base->chip);
 		refuse(pair, what ? what : "", "kernels take other times on another chip");
 	}
 	if (base->world_size > 0 && target->world_size > 0 &&
 	    base->world_size != target->world_size) {
 		const char *what =
-			np_arena_printf(arena, "it has %lld ranks, the base %lld",
+			np_arena_printf(arena, np_tr("it has %lld ranks, the base %lld"),
 		                        (long long)target->world_size, (long long)base->world_size);
 		refuse(pair, what ? what : "",
 		       "with another number of ranks each has another share of the work and other "
@@ -76,8 +78,9 @@ static void check_windows(struct np_cmp_pair *pair)
 			report, "COMPARED_DIFFERENT_WINDOW", NP_WARNING,
 			"a step has %.0f kernels in the base and %.0f in target %lld%s", nb, nt,
 			(long long)pair->number,
-			base->has_steps != target->has_steps ? "; only one side records steps"
-							     : "");
+			base->has_steps != target->has_steps
+				? np_tr("; only one side records steps")
+				: "");
 		np_finding_detail(finding, "the windows may hold different work");
 		np_finding_advice(finding,
 		                  "choose the same step on both sides by --step, or record "
@@ -145,8 +148,8 @@ static void check_classes(struct np_cmp_pair *pair)
 			continue;
 		struct np_finding *finding = np_report_finding(
 			pair->compare->report, "COMPARED_DIFFERENT_CLASSES", NP_WARNING,
-			"%s is in %s only", np_class_name((enum np_class)group->key),
-			group->base.n ? "the base" : "the target");
+			"%s is in %s only", np_tr(np_class_name((enum np_class)group->key)),
+			np_tr(group->base.n ? "the base" : "the target"));
 		np_finding_detail(finding,
 		                  "either the work was changed, or one side did not record it");
 	}

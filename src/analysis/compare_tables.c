@@ -298,7 +298,7 @@ static void put_group_row(const struct np_cmp_pair *pair, struct np_table *table
 	struct np_compare *self = pair->compare;
 	np_cell_int(table, pair->number);
 	if (groups == &pair->by_class) {
-		np_cell_cstr(table, np_class_name((enum np_class)group->key));
+		np_cell_word(table, np_class_name((enum np_class)group->key));
 	} else if (groups == &pair->by_type) {
 		np_cell_text(table, np_cmp_text(self, pair->types.v.v[group->key].a));
 	} else {

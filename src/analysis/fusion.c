@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/lang.h"
+
 static const struct np_column columns[] = {
 	{"kind", "", NP_COL_TEXT, "pattern: known; sequence: repeated in this capture"},
 	{"name", "", NP_COL_TEXT, "of the pattern"},
@@ -314,7 +316,7 @@ static void tell(struct np_analysis *self, const struct np_chain *chain,
 		"%s could be one kernel: %u times, saves %.1f to %.1f us, %.1f to %.1f %% of the "
 		"span%s",
 		text->ptr, one->count, (double)one->low / 1e3, (double)one->high / 1e3, low * 100,
-		high * 100, chain->measured ? "" : " (an estimate: no PMU data)");
+		high * 100, chain->measured ? "" : np_tr(" (an estimate: no PMU data)"));
 	np_finding_detail(
 		finding, "each of these kernels writes its result to memory, and the next reads it "
 			 "back; fused, it stays on the chip. The upper end is the sum of mte3 of "
@@ -325,10 +327,11 @@ static void tell(struct np_analysis *self, const struct np_chain *chain,
 	                    (long long)self->profile->kernels.start_ns[chain->row[one->at]]);
 	np_finding_impact(finding, (double)one->high / 1e3, high);
 	np_finding_advice(finding, "%s",
-	                  one->pattern ? one->pattern->advice
-	                               : "look for a fused operator of torch_npu or CANN that "
+	                  one->pattern
+	                          ? one->pattern->advice
+	                          : NP_N("look for a fused operator of torch_npu or CANN that "
 	                                 "covers the sequence, let a graph compiler fuse it, or "
-	                                 "write one kernel (Triton-Ascend, Ascend C)");
+	                                 "write one kernel (Triton-Ascend, Ascend C)"));
 }
 
 static bool report(struct np_analysis *self, const struct np_chain *chain,

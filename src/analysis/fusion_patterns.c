@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/fusion.h"
+#include "report/lang.h"
 
 /* id, types that belong to it, each between blanks; a suffix of version or flavour
  * ("V2", "D") is cut off before the comparison */
@@ -72,51 +73,52 @@ struct known {
 
 /* Longer ones first: the first that matches is taken. */
 static const struct known patterns[] = {
-	{P("attention", "use torch_npu.npu_fusion_attention (or scaled_dot_product_attention)",
-           0.30),
+	{P("attention",
+           NP_N("use torch_npu.npu_fusion_attention (or scaled_dot_product_attention)"), 0.30),
          {ONE(MATMUL), MAYBE(MUL) | ONE(DIV) | ONE(ADD), MAYBE(MASK) | ONE(ADD), MAYBE(CAST),
           ONE(SOFTMAX), MAYBE(CAST), MAYBE(DROPOUT), ONE(MATMUL)}},
-	{P("gelu (tanh)", "use torch.nn.functional.gelu or torch_npu.fast_gelu", 0.20),
+	{P("gelu (tanh)", NP_N("use torch.nn.functional.gelu or torch_npu.fast_gelu"), 0.20),
          {ONE(POW) | ONE(MUL), ONE(MUL), ONE(ADD), ONE(MUL), ONE(TANH), ONE(ADD), ONE(MUL),
           MAYBE(MUL)}},
-	{P("gelu (erf)", "use torch.nn.functional.gelu or torch_npu.fast_gelu", 0.20),
+	{P("gelu (erf)", NP_N("use torch.nn.functional.gelu or torch_npu.fast_gelu"), 0.20),
          {ONE(MUL) | ONE(DIV), ONE(ERF), ONE(ADD), ONE(MUL), MAYBE(MUL)}},
-	{P("rms norm", "use torch_npu.npu_rms_norm", 0.30),
+	{P("rms norm", NP_N("use torch_npu.npu_rms_norm"), 0.30),
          {MAYBE(CAST), ONE(POW) | ONE(MUL), ONE(MEAN), ONE(ADD), ONE(RSQRT), ONE(MUL), MAYBE(CAST),
           MAYBE(MUL)}},
-	{P("adamw", "use torch_npu.optim.NpuFusedAdamW", 0.25),
+	{P("adamw", NP_N("use torch_npu.optim.NpuFusedAdamW"), 0.25),
          {MAYBE(MUL), ONE(LERP) | ONE(ADD) | ONE(MUL), MAYBE(MUL), ONE(ADDCMUL), ONE(SQRT),
           MAYBE(DIV) | ONE(MUL), MAYBE(ADD), ONE(ADDCDIV)}},
-	{P("rotary embedding", "use torch_npu.npu_rotary_mul", 0.25),
+	{P("rotary embedding", NP_N("use torch_npu.npu_rotary_mul"), 0.25),
          {MAYBE(MUL), ONE(SLICE), MAYBE(SLICE), ONE(NEG), ONE(CONCAT), ONE(MUL), MAYBE(MUL),
           ONE(ADD)}},
 	{P("adaptive layer norm",
-           "fuse scale and shift into the norm (adaln of the MindIE-SD "
-           "compiler, npu_layer_norm_eval with modulated weights)",
+           NP_N("fuse scale and shift into the norm (adaln of the MindIE-SD "
+                "compiler, npu_layer_norm_eval with modulated weights)"),
            0.25),
          {ONE(LAYERNORM), MAYBE(ADD), ONE(MUL), ONE(ADD)}},
-	{P("masked softmax", "use torch_npu.npu_scaled_masked_softmax", 0.20),
+	{P("masked softmax", NP_N("use torch_npu.npu_scaled_masked_softmax"), 0.20),
          {MAYBE(MUL), ONE(MASK), ONE(SOFTMAX)}},
-	{P("swiglu", "use torch_npu.npu_swiglu", 0.20),
+	{P("swiglu", NP_N("use torch_npu.npu_swiglu"), 0.20),
          {MAYBE(SLICE), MAYBE(SLICE), ONE(SILU), ONE(MUL), MAYBE(MUL)}},
-	{P("geglu", "use torch_npu.npu_geglu", 0.20),
+	{P("geglu", NP_N("use torch_npu.npu_geglu"), 0.20),
          {MAYBE(SLICE), MAYBE(SLICE), ONE(GELU), ONE(MUL)}},
-	{P("group norm + silu", "use torch_npu.npu_group_norm_silu", 0.20),
+	{P("group norm + silu", NP_N("use torch_npu.npu_group_norm_silu"), 0.20),
          {ONE(GROUPNORM), ONE(SILU)}},
-	{P("add + rms norm", "use torch_npu.npu_add_rms_norm", 0.20), {ONE(ADD), ONE(RMSNORM)}},
-	{P("add + layer norm", "use torch_npu.npu_add_layer_norm", 0.20),
+	{P("add + rms norm", NP_N("use torch_npu.npu_add_rms_norm"), 0.20),
+         {ONE(ADD), ONE(RMSNORM)}},
+	{P("add + layer norm", NP_N("use torch_npu.npu_add_layer_norm"), 0.20),
          {ONE(ADD), ONE(LAYERNORM)}},
-	{P("clip of gradients", "use clip_grad_norm_fused_ of the fused optimizers", 0.15),
+	{P("clip of gradients", NP_N("use clip_grad_norm_fused_ of the fused optimizers"), 0.15),
          {ONE(ADD), ONE(RECIP), ONE(MUL)}},
-	{P("cast + relu + cast", "let the activation run in the type of its input", 0.15),
+	{P("cast + relu + cast", NP_N("let the activation run in the type of its input"), 0.15),
          {ONE(CAST), ONE(RELU), ONE(CAST)}},
-	{P("matmul + bias", "use torch.addmm or a linear layer with bias", 0.15),
+	{P("matmul + bias", NP_N("use torch.addmm or a linear layer with bias"), 0.15),
          {ONE(MATMUL), ONE(ADD)}},
-	{P("matmul + cast", "let the matmul write the wanted type", 0.10),
+	{P("matmul + cast", NP_N("let the matmul write the wanted type"), 0.10),
          {ONE(MATMUL), ONE(CAST)}},
 	{P("two multiplications",
-           "multiply the scalars first, or fuse both (mul of the MindIE-SD "
-           "compiler)",
+           NP_N("multiply the scalars first, or fuse both (mul of the MindIE-SD "
+                "compiler)"),
            0.10),
          {ONE(MUL), ONE(MUL)}},
 };

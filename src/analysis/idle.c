@@ -5,6 +5,7 @@
 
 #include "analysis/idle_gaps.h"
 #include "analysis/select.h"
+#include "report/lang.h"
 
 static const struct {
 	const char *name, *what, *advice;
@@ -215,7 +216,7 @@ static void put_classes(const struct sums *self, const enum np_idle_class *order
 		np_cell_int(table, sum->example->start);
 		cell_row(table, analysis, sum->row);
 		np_cell_text(table, kernel_name(analysis, sum->example));
-		np_cell_cstr(table, classes[order[i]].what);
+		np_cell_word(table, classes[order[i]].what);
 	}
 }
 
@@ -347,15 +348,16 @@ static void find_idle(const struct sums *self, const enum np_idle_class *order, 
 	if (n == 0 || share < analysis->rules->idle_heavy)
 		return;
 	const struct class_sum *first = &self->class[order[0]];
-	struct np_finding *finding = np_report_finding(
-		analysis->report, "DEVICE_IDLE_GAP_HEAVY", NP_WARNING,
-		"the device is idle for %.1f %% of the steps, %s%s", share * 100,
-		order[0] == NP_IDLE_NOT_COLLECTED ? "why is not collected: " : "mostly because ",
-		classes[order[0]].what);
+	struct np_finding *finding =
+		np_report_finding(analysis->report, "DEVICE_IDLE_GAP_HEAVY", NP_WARNING,
+	                          "the device is idle for %.1f %% of the steps, %s%s", share * 100,
+	                          np_tr(order[0] == NP_IDLE_NOT_COLLECTED ? "why is not collected: "
+	                                                                  : "mostly because "),
+	                          np_tr(classes[order[0]].what));
 	np_finding_detail(finding, "%s: %.1f %% of the idle time%s%s%s; %s", classes[order[0]].name,
-	                  100 * (double)first->total / (double)self->total, n > 1 ? ", then " : "",
-	                  n > 1 ? classes[order[1]].name : "", n > 2 ? " and others" : "",
-	                  attribution(self));
+	                  100 * (double)first->total / (double)self->total,
+	                  n > 1 ? np_tr(", then ") : "", n > 1 ? classes[order[1]].name : "",
+	                  n > 2 ? np_tr(" and others") : "", attribution(self));
 	np_finding_evidence(finding, np_kernel_source(analysis), "Start Time(us), Duration(us)",
 	                    NULL, "%zu gaps, %.0f us in all, the largest %.1f us", self->n_gaps,
 	                    (double)self->total / 1e3, (double)self->largest_gap / 1e3);
@@ -391,9 +393,9 @@ static void find_gap(const struct sums *self, const struct np_gap *gap, const ch
 	const struct np_span *span = &analysis->spans.v[gap->span];
 	np_ns length = gap->end - gap->start, step = span->end - span->start;
 	struct np_finding *finding = np_report_finding(
-		analysis->report, code, severity, "%s: %.1f us; for %.0f %% of them %s", what,
-		(double)length / 1e3, 100 * (double)gap->largest_ns / (double)length,
-		classes[gap->class].what);
+		analysis->report, code, severity, "%s: %.1f us; for %.0f %% of them %s",
+		np_tr(what), (double)length / 1e3, 100 * (double)gap->largest_ns / (double)length,
+		np_tr(classes[gap->class].what));
 	np_str host = {"-", 1};
 	if (gap->row != NP_NO_U32)
 		host = np_text(analysis, analysis->profile->host_ops.name[gap->row]);
@@ -402,7 +404,7 @@ static void find_gap(const struct sums *self, const struct np_gap *gap, const ch
 	np_finding_evidence(finding, np_kernel_source(analysis), "Start Time(us)", NULL,
 	                    "nothing runs on the device from %lld to %lld ns%s%.*s",
 	                    (long long)gap->start, (long long)gap->end,
-	                    gap->kernel == NP_NO_U32 ? "" : ", then ",
+	                    gap->kernel == NP_NO_U32 ? "" : np_tr(", then "),
 	                    NP_FMT(kernel_name(analysis, gap)));
 	np_finding_impact(finding, (double)length / 1e3,
 	                  step > 0 ? (double)length / (double)step : 0);
@@ -419,11 +421,11 @@ static void tell(const struct sums *self)
 	const struct np_gap *worst[NP_GAP_TAIL + 1] = {NULL};
 	heavy(self, worst);
 	find_gap(self, worst[NP_GAP_INTERNAL], "INTERNAL_BUBBLE_HEAVY", NP_WARNING,
-	         "a long gap inside of a step");
+	         NP_N("a long gap inside of a step"));
 	find_gap(self, worst[NP_GAP_PREPARING], "PRELAUNCH_GAP_HEAVY", NP_INFO,
-	         "a long gap before the first kernel of a step");
+	         NP_N("a long gap before the first kernel of a step"));
 	find_gap(self, worst[NP_GAP_TAIL], "TAIL_GAP_HEAVY", NP_INFO,
-	         "a long gap behind the last kernel of a step");
+	         NP_N("a long gap behind the last kernel of a step"));
 	if (self->class[NP_IDLE_NOT_COLLECTED].n > 0)
 		np_report_note(self->analysis->report,
 		               "%zu gaps end with a kernel whose launch is not in the capture: "

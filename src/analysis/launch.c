@@ -77,7 +77,7 @@ static const struct np_column columns[] = {
 static void put_group(struct np_table *table, enum np_class class, const struct group *group)
 {
 	const np_ns times[] = {group->min, group->p50, group->p95, group->max};
-	np_cell_cstr(table, np_class_name(class));
+	np_cell_word(table, np_class_name(class));
 	np_cell_int(table, (int64_t)group->n);
 	for (int i = 0; i < 4; i++) {
 		if (group->n)

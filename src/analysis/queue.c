@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "report/lang.h"
 
 enum {
 	DEPTHS = 1024,   /* the last one stands for all above */
@@ -236,8 +237,8 @@ static void report(const struct depths *self, const char *code, np_ns ns, const 
 	double share = np_share(analysis, ns);
 	struct np_finding *finding =
 		np_report_finding(analysis->report, code, NP_WARNING, "%s (%.1f %% of the steps)",
-	                          title, share * 100);
-	np_finding_detail(finding, "of that time, %s for %.0f %%", what, part * 100);
+	                          np_tr(title), share * 100);
+	np_finding_detail(finding, "of that time, %s for %.0f %%", np_tr(what), part * 100);
 	np_finding_evidence(finding, np_kernel_source(analysis), "Start Time(us)", NULL,
 	                    "%zu kernels with a known launch", self->n);
 	np_finding_evidence(finding, NULL, "empty_idle_share, queued_idle_share",
@@ -272,12 +273,13 @@ static void judge(const struct depths *self)
 		if (busy_share >= rules->host_bound_busy)
 			report(self, "HOST_BOUND", self->empty_idle,
 			       "the host issues work slower than the device does it",
-			       np_idle_advice(worst), "the launching thread was busy", busy_share);
+			       np_idle_advice(worst), NP_N("the launching thread was busy"),
+			       busy_share);
 		else if (idle[NP_IDLE_SYNC] >= busy && idle[NP_IDLE_SYNC] >= idle[NP_IDLE_UNTRACED])
 			report(self, "SYNC_BOUND", self->empty_idle,
 			       "the device starves while the host is blocked in synchronisation",
 			       np_idle_advice(NP_IDLE_SYNC),
-			       "the launching thread was blocked in a sync call", sync_share);
+			       NP_N("the launching thread was blocked in a sync call"), sync_share);
 	}
 	np_ns waits = idle[NP_IDLE_DEPENDENCY] + idle[NP_IDLE_COPY];
 	if (np_share(analysis, self->queued_idle) >= rules->host_bound_idle &&
@@ -287,7 +289,7 @@ static void judge(const struct depths *self)
 		       np_idle_advice(idle[NP_IDLE_COPY] > idle[NP_IDLE_DEPENDENCY]
 		                              ? NP_IDLE_COPY
 		                              : NP_IDLE_DEPENDENCY),
-		       "the next kernel's stream waited for an event or a copy",
+		       NP_N("the next kernel's stream waited for an event or a copy"),
 		       (double)waits / (double)self->queued_idle);
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "analysis/group.h"
+#include "report/lang.h"
 
 static const struct np_column columns[] = {
 	{"type", "", NP_COL_TEXT, "operator type"},
@@ -137,7 +138,8 @@ static void tell(struct np_analysis *self, const struct types *types)
 		self->report, "DYNAMIC_SHAPE", NP_INFO,
 		"%zu operator type%s with input shapes that change from step to step: %llu calls "
 		"with a shape that the first step did not have; most in %.*s (%u shapes)",
-		n, n == 1 ? "" : "s", (unsigned long long)calls, NP_FMT(name), first->shapes);
+		n, n == 1 || np_lang() != NP_LANG_EN ? "" : "s", (unsigned long long)calls,
+		NP_FMT(name), first->shapes);
 	np_finding_detail(finding, "each new shape costs a tiling on the host, and with compiled "
 	                           "operators or graphs a compilation; memory is reused less well");
 	np_finding_evidence(finding, np_kernel_source(self), "Input Shapes", NULL,

@@ -16,6 +16,7 @@
 #include <math.h>
 
 #include "analysis/analysis.h"
+#include "report/lang.h"
 
 static const struct np_column columns[] = {
 	{"step", "", NP_COL_INT, "step id; - when the capture has no steps"},
@@ -274,15 +275,15 @@ static bool map_rows(const struct np_analysis *self, struct np_map *out)
 static const char *reason(const struct trace *self, enum quantity q)
 {
 	if (q == PREPARING)
-		return "it counts to the first interval of its own step window";
+		return NP_N("it counts to the first interval of its own step window");
 	if (self->text && (q == FREE || q == STAGE))
-		return "its step reaches to the start of the next one, and over tasks that are no "
-		       "kernels; here a step ends with its last kernel";
+		return NP_N("its step reaches to the start of the next one, and over tasks that "
+		            "are no kernels; here a step ends with its last kernel");
 	if (self->text)
-		return "it counts an interval whole in the step in which it starts; here it is cut "
-		       "where the next step begins";
-	return "it takes what starts in the window of the step's launches, uncut; here a step is "
-	       "its own kernels";
+		return NP_N("it counts an interval whole in the step in which it starts; here it "
+		            "is cut where the next step begins");
+	return NP_N("it takes what starts in the window of the step's launches, uncut; here a "
+	            "step is its own kernels");
 }
 
 static void tell(struct trace *self)
@@ -299,22 +300,25 @@ static void tell(struct trace *self)
 	struct np_finding *finding = np_report_finding(
 		report, "STEP_TRACE_DIFFERS", NP_INFO,
 		"%zu of %d step times of the exporter differ from the kernels%s", quantities,
-		N_QUANTITIES, explained == differing ? ": it defines them in another way" : "");
-	np_finding_detail(finding,
-	                  "%s; the table step_trace has both, and what the exporter's "
-	                  "definition gives.",
-	                  self->text ? "step_trace_time.csv sums whole intervals by their start"
-	                             : "analysis.db sums the operators of a window of launches");
+		N_QUANTITIES,
+		explained == differing ? np_tr(": it defines them in another way") : "");
+	np_finding_detail(
+		finding,
+		"%s; the table step_trace has both, and what the exporter's "
+		"definition gives.",
+		np_tr(self->text ? "step_trace_time.csv sums whole intervals by their start"
+	                         : "analysis.db sums the operators of a window of launches"));
 	for (enum quantity q = 0; q < N_QUANTITIES; q++) {
 		const struct difference *d = &self->differ[q];
 		if (d->steps)
 			np_finding_evidence(
 				finding, self->file, names[q], NULL,
 				"in %zu of %zu steps, up to %.3f us: %s%s", d->steps, self->pairs.n,
-				d->largest_us, reason(self, q),
+				d->largest_us, np_tr(reason(self, q)),
 				d->by_definition == d->steps
 					? ""
-					: "; that alone doesn't explain it in all of them");
+					: np_tr("; that alone doesn't explain it in all of "
+			                        "them"));
 	}
 	np_finding_command(finding, "npuprof analyze %s --format csv --table step_trace",
 	                   np_shell_quote(report, self->analysis->capture->path));

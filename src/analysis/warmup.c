@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/evidence.h"
+#include "report/lang.h"
 
 /* A compilation seen by name. */
 struct compile {
@@ -156,15 +157,15 @@ static void show_compile(const struct np_analysis *self, struct np_finding *find
 	np_finding_evidence(finding, seen->host ? host_source(self) : np_kernel_source(self),
 	                    seen->host ? "name" : np_name_column(self), rows,
 	                    "%zu %s named compile or jit, the longest is %.*s with %.3f us",
-	                    seen->count, seen->host ? "host calls or kernels" : "kernels",
+	                    seen->count, np_tr(seen->host ? "host calls or kernels" : "kernels"),
 	                    NP_FMT(np_text(self, name)), (double)seen->dur_ns / 1000);
 }
 
 /* ── warm-up ── */
 
 static const char *const warmup_advice =
-	"Leave the first steps out: schedule(skip_first=10, warmup=2, …), or run the model a few "
-	"times before profiling. Until then look at one later step with --step.";
+	NP_N("Leave the first steps out: schedule(skip_first=10, warmup=2, …), or run the model a "
+             "few times before profiling. Until then look at one later step with --step.");
 
 /* How much longer the first step took than the mean of the others, by wall. */
 static double first_ratio(const struct np_analysis *self, double *rest)
@@ -186,10 +187,11 @@ static bool tell_warmup(struct np_analysis *self, const struct compile *seen)
 	if (!long_first && !compiles)
 		return false;
 	double more_us = ((double)span_wall(first) - rest) / 1000;
-	struct np_finding *finding = np_report_finding(
-		self->report, "WARMUP_NOT_STRIPPED", NP_ERROR,
-		"the first step (%lld) takes %.2f times the mean of the others%s",
-		(long long)first->id, ratio, compiles ? ", and operators are compiled in it" : "");
+	struct np_finding *finding =
+		np_report_finding(self->report, "WARMUP_NOT_STRIPPED", NP_ERROR,
+	                          "the first step (%lld) takes %.2f times the mean of the others%s",
+	                          (long long)first->id, ratio,
+	                          compiles ? np_tr(", and operators are compiled in it") : "");
 	np_finding_detail(finding, "Its figures are those of warming up; means over all steps, and "
 	                           "comparisons with them, are wrong.");
 	char rows[64];
@@ -287,10 +289,10 @@ static void tell_recompile(struct np_analysis *self, const struct gap *gap,
 static void tell_partial(struct np_analysis *self, size_t which, int64_t middle, const char *where)
 {
 	const struct np_span *span = &self->spans.v[which];
-	struct np_finding *finding =
-		np_report_finding(self->report, "STEP_PARTIAL", NP_WARNING,
-	                          "the %s step (%lld) has %u kernels, the median step %lld", where,
-	                          (long long)span->id, span->kernels, (long long)middle);
+	struct np_finding *finding = np_report_finding(
+		self->report, "STEP_PARTIAL", NP_WARNING,
+		"the %s step (%lld) has %u kernels, the median step %lld", np_tr(where),
+		(long long)span->id, span->kernels, (long long)middle);
 	char rows[64];
 	(void)snprintf(rows, sizeof rows, "step %lld", (long long)span->id);
 	np_finding_evidence(finding, np_kernel_source(self), np_step_column(self), rows, "%u rows",
@@ -310,9 +312,9 @@ static void find_partial(struct np_analysis *self, bool *first, bool *last)
 	*first = middle > 0 && self->spans.v[0].kernels < least;
 	*last = middle > 0 && self->spans.v[end].kernels < least;
 	if (*first)
-		tell_partial(self, 0, middle, "first");
+		tell_partial(self, 0, middle, NP_N("first"));
 	if (*last)
-		tell_partial(self, end, middle, "last");
+		tell_partial(self, end, middle, NP_N("last"));
 }
 
 static void find_empty(struct np_analysis *self)
@@ -395,7 +397,8 @@ static bool too_few(struct np_analysis *self)
 		np_report_note(self->report,
 		               "%zu step%s: too few to judge warm-up and steadiness, %.0f are "
 		               "needed (active=%.0f in the schedule)",
-		               self->spans.n, self->spans.n == 1 ? "" : "s",
+		               self->spans.n,
+		               self->spans.n == 1 || np_lang() != NP_LANG_EN ? "" : "s",
 		               self->rules->warmup_min_steps, self->rules->warmup_min_steps);
 	return true;
 }

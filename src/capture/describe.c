@@ -285,12 +285,12 @@ static void add_deliverable(struct np_table *table, const struct np_captures *al
 	flush_range(&ranks);
 	if (ranks.text.len) {
 		np_cell_cstr(table, np_role_name(role));
-		np_cell_cstr(table, np_tr(names[state]));
+		np_cell_word(table, names[state]);
 		np_cell_text(table, np_buf_str(&ranks.text));
 		cell_int_or_na(table, state == NP_PRESENT ? files : NP_NO_I64);
 		cell_int_or_na(table, state == NP_PRESENT ? (int64_t)bytes : NP_NO_I64);
 		cell_text_or_na(table, needs);
-		np_cell_cstr(table, np_tr(np_role_loss(role)));
+		np_cell_word(table, np_role_loss(role));
 	}
 	np_buf_release(&ranks.text);
 }
@@ -331,7 +331,7 @@ static void find_missing(const struct np_captures *all, struct np_report *report
 		if (ranks.text.len)
 			np_finding_evidence(finding, NULL, NULL, NULL, "%s, ranks %s (%s): %s",
 			                    np_role_name(role), ranks.text.ptr, needs,
-			                    np_role_loss(role));
+			                    np_tr(np_role_loss(role)));
 		np_buf_release(&ranks.text);
 	}
 }

@@ -135,9 +135,9 @@ static void tell_no_order(struct np_gate *gate)
 		return;
 	const int *column = csv->header.column;
 	np_finding_evidence(finding, csv->file->path, NULL, NULL, "%zu columns, without%s%s%s",
-	                    csv->header.n_columns, column[NP_KCOL_NAME] < 0 ? " name" : "",
-	                    column[NP_KCOL_DURATION] < 0 ? " duration" : "",
-	                    column[NP_KCOL_CORE] < 0 ? " core" : "");
+	                    csv->header.n_columns, column[NP_KCOL_NAME] < 0 ? np_tr(" name") : "",
+	                    column[NP_KCOL_DURATION] < 0 ? np_tr(" duration") : "",
+	                    column[NP_KCOL_CORE] < 0 ? np_tr(" core") : "");
 	np_finding_detail(finding, "Name, duration and core must be in one file: rows of two "
 	                           "files cannot be joined (R45, R51).");
 	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, csv->capture));
@@ -216,7 +216,7 @@ static void name_missing(struct np_gate *gate, struct np_check_result *out, cons
 
 static const char *or_not_recorded(const char *text)
 {
-	return *text ? text : "not recorded";
+	return *text ? text : np_tr("not recorded");
 }
 
 /* The capture whose kernels have no unit ratio, NULL when there are no kernels either. */
@@ -249,10 +249,12 @@ static void tell_no_units(struct np_gate *gate, struct np_check_result *out)
 	if (!capture)
 		return; /* without kernels nobody knows what was collected */
 	const struct np_config *config = &capture->config;
-	char evidence[256], columns[48] = "database without PMU values";
+	char evidence[256], columns[48];
+	(void)snprintf(columns, sizeof columns, "%s", np_tr("database without PMU values"));
 	if (table)
-		(void)snprintf(columns, sizeof columns, "%zu columns", table->header.n_columns);
-	(void)snprintf(evidence, sizeof evidence, "%s; level %s, aic_metrics %s", columns,
+		(void)snprintf(columns, sizeof columns, np_tr("%zu columns"),
+		               table->header.n_columns);
+	(void)snprintf(evidence, sizeof evidence, np_tr("%s; level %s, aic_metrics %s"), columns,
 	               or_not_recorded(config->level), or_not_recorded(config->aic_metrics));
 	/* asked for and not there is another defect than never asked for */
 	bool asked = strcmp(config->aic_metrics, "PipeUtilization") == 0 &&
@@ -405,13 +407,14 @@ void np_check_rows(struct np_gate *gate, struct np_check_result *out)
 static void clocks_text(const struct np_gate *gate, const struct np_capture *capture,
                         np_ns mtime_ns, char *out, size_t size)
 {
-	char file[32], start[32], own[32] = "not recorded";
+	char file[32], start[32], own[32];
+	(void)snprintf(own, sizeof own, "%s", np_tr("not recorded"));
 	(void)np_ns_format_date(file, sizeof file, mtime_ns);
 	(void)np_ns_format_date(start, sizeof start, gate->start_ns);
 	if (capture->config.end_ns != NP_NO_I64)
 		(void)np_ns_format_date(own, sizeof own, capture->config.end_ns);
-	(void)snprintf(out, size, "file %s, start %s, capture's own end %s (all UTC)", file, start,
-	               own);
+	(void)snprintf(out, size, np_tr("file %s, start %s, capture's own end %s (all UTC)"), file,
+	               start, own);
 }
 
 /* Old by its mtime although the capture says it ended after the start: two clocks. */

@@ -35,11 +35,11 @@ static const struct {
          NP_N("allocations without a release in the window")},
 };
 
-static const char fatal_advice[] =
+static const char fatal_advice[] = NP_N(
 	"Copy the capture to a local disk and export again in a process of its own, with "
 	"analyse(); "
 	"when every parser failed, the output file system is the suspect (R62). After an incorrect "
-	"schedule collect again with one more prof.step() (R65).";
+	"schedule collect again with one more prof.step() (R65).");
 
 /* Drop ANSI sequences (ESC [ … letter) in place, so that words are found. */
 static size_t strip_ansi(char *text, size_t len)

@@ -9,6 +9,7 @@
 
 #include "capture/lint.h"
 #include "gate/context.h"
+#include "report/lang.h"
 
 /* One finding per kind of file, one row of evidence per capture. */
 static void tell_missing(struct np_gate *gate, const struct np_capture *capture, enum np_role role,
@@ -16,7 +17,7 @@ static void tell_missing(struct np_gate *gate, const struct np_capture *capture,
 {
 	struct np_finding *finding = NULL;
 	const char *title =
-		np_arena_printf(&gate->report->arena, "%s is missing", np_role_name(role));
+		np_arena_printf(&gate->report->arena, np_tr("%s is missing"), np_role_name(role));
 	for (size_t i = 0; title && i < gate->report->findings.n && !finding; i++)
 		if (strcmp(gate->report->findings.v[i]->code, "DELIVERABLE_MISSING") == 0 &&
 		    strcmp(gate->report->findings.v[i]->title, title) == 0)
@@ -24,7 +25,8 @@ static void tell_missing(struct np_gate *gate, const struct np_capture *capture,
 	if (!finding) {
 		finding = np_report_finding(gate->report, "DELIVERABLE_MISSING", NP_ERROR, "%s",
 		                            title ? title : "");
-		np_finding_detail(finding, "Without it: no %s. %s.", np_role_loss(role), why);
+		np_finding_detail(finding, "Without it: no %s. %s.", np_tr(np_role_loss(role)),
+		                  np_tr(why));
 		np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
 	}
 	np_finding_evidence(finding, capture->output ? capture->output : capture->path, NULL, NULL,
@@ -115,7 +117,7 @@ void np_check_trace(struct np_gate *gate, struct np_check_result *out)
 		}
 		np_check_fail(out, "%s has no trace_view.json", label);
 		if (np_capture_has_data(capture))
-			tell_missing(gate, capture, NP_ROLE_TRACE, "R39 asks for it");
+			tell_missing(gate, capture, NP_ROLE_TRACE, NP_N("R39 asks for it"));
 	}
 }
 
@@ -157,7 +159,7 @@ static void tell_no_device_data(struct np_gate *gate, const struct np_capture *c
 		return;
 	np_finding_evidence(
 		finding, capture->path, NULL, NULL, "no kernel and no device task; activities: %s",
-		*capture->config.activities ? capture->config.activities : "not recorded");
+		*capture->config.activities ? capture->config.activities : np_tr("not recorded"));
 	np_finding_detail(
 		finding,
 		"Usual causes: ProfilerActivity.NPU not among the activities, a worker that "
@@ -173,9 +175,9 @@ static const char *sign_of_device(const struct np_capture *capture, const struct
 {
 	if (np_capture_file(capture, NP_ROLE_COMM_JSON) ||
 	    np_capture_file(capture, NP_ROLE_COMM_MATRIX))
-		return "communication files";
+		return NP_N("communication files");
 	if (np_gate_step_rows(sum))
-		return "the exporter's step times";
+		return NP_N("the exporter's step times");
 	return NULL;
 }
 
@@ -194,10 +196,10 @@ static void tell_no_kernels(struct np_gate *gate, struct np_check_result *out, s
 		return;
 	}
 	if (tasks)
-		(void)snprintf(text, sizeof text, "%zu device tasks in the timeline", tasks);
+		(void)snprintf(text, sizeof text, np_tr("%zu device tasks in the timeline"), tasks);
 	else
-		(void)snprintf(text, sizeof text, "%s%s", sign ? sign : "no timeline either",
-		               sign ? " tell of work on the device" : "");
+		(void)snprintf(text, sizeof text, "%s%s", np_tr(sign ? sign : "no timeline either"),
+		               sign ? np_tr(" tell of work on the device") : "");
 	np_check_fail(out, "%s: no row of a kernel; %s", label, text);
 	tell_kernels_missing(gate, capture, text);
 }
@@ -265,13 +267,14 @@ static void judge_rank(struct np_gate *gate, struct np_check_result *out, size_t
 	bool steps = np_capture_file(capture, NP_ROLE_STEP_TRACE) ||
 	             (capture->formats & (NP_HAS_ANALYSIS | NP_HAS_DB));
 	if (!np_capture_has_data(capture))
-		np_check_fail(out, "%s %s", label,
-		              capture->formats & NP_HAS_RAW ? "was never exported" : "is empty");
+		np_check_fail(
+			out, "%s %s", label,
+			np_tr(capture->formats & NP_HAS_RAW ? "was never exported" : "is empty"));
 	else if (!cluster && !kernels)
 		np_check_fail(out, "%s has no kernel table", label);
 	else if (cluster && !steps && capture->framework != NP_FW_MSPROF) {
 		np_check_fail(out, "%s has no step times", label);
-		tell_missing(gate, capture, NP_ROLE_STEP_TRACE, "R90 asks for it");
+		tell_missing(gate, capture, NP_ROLE_STEP_TRACE, NP_N("R90 asks for it"));
 	} else if (sum->status != NP_OK)
 		np_check_fail(out, "%s: %s", label, sum->err.msg);
 	else
@@ -457,9 +460,10 @@ void np_check_provenance(struct np_gate *gate, struct np_check_result *out)
 		if (capture->config.recorded)
 			np_check_pass(out, "%s: %s, %s", label,
 			              *capture->config.level ? capture->config.level
-			                                     : "level not recorded",
-			              *capture->config.aic_metrics ? capture->config.aic_metrics
-			                                           : "aic_metrics not recorded");
+			                                     : np_tr("level not recorded"),
+			              *capture->config.aic_metrics
+			                      ? capture->config.aic_metrics
+			                      : np_tr("aic_metrics not recorded"));
 		else
 			np_check_unknown(
 				out,
@@ -492,7 +496,7 @@ void np_check_framework_files(struct np_gate *gate, struct np_check_result *out)
 				              np_role_name(wanted[k]));
 				if (np_capture_has_data(capture))
 					tell_missing(gate, capture, wanted[k],
-					             "R61 and R69 ask for it");
+					             NP_N("R61 and R69 ask for it"));
 			}
 		}
 	}
@@ -512,7 +516,7 @@ static void tell_no_communication(struct np_gate *gate, const struct np_capture 
 	np_finding_evidence(finding, capture->path, NULL, NULL,
 	                    "no communication.json, no analysis.db, no collective among the "
 	                    "kernels; level %s",
-	                    *capture->config.level ? capture->config.level : "not recorded");
+	                    *capture->config.level ? capture->config.level : np_tr("not recorded"));
 	np_finding_advice(finding,
 	                  "Collect again with profiler_level=torch_npu.profiler.ProfilerLevel."
 	                  "Level1 or higher, in a job of more than one rank.");

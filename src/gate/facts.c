@@ -7,6 +7,7 @@
 
 #include "base/pool.h"
 #include "gate/context.h"
+#include "report/lang.h"
 
 /* ── the start of the capture ── */
 
@@ -21,12 +22,12 @@ static void find_start(struct np_gate *gate)
 	const struct np_gate_options *options = gate->options;
 	if (!sane_seconds(options->tolerance_seconds) || options->tolerance_seconds < 0) {
 		(void)snprintf(gate->start_reason, sizeof gate->start_reason,
-		               "the tolerance is not a number of seconds");
+		               np_tr("the tolerance is not a number of seconds"));
 		return;
 	}
 	if (options->has_start_epoch && !sane_seconds(options->start_epoch)) {
 		(void)snprintf(gate->start_reason, sizeof gate->start_reason,
-		               "--start-epoch is not a number of seconds since 1970");
+		               np_tr("--start-epoch is not a number of seconds since 1970"));
 		return;
 	}
 	if (options->has_start_epoch) {
@@ -37,7 +38,7 @@ static void find_start(struct np_gate *gate)
 	}
 	if (!options->start_marker) {
 		(void)snprintf(gate->start_reason, sizeof gate->start_reason,
-		               "no --start-marker or --start-epoch was given");
+		               np_tr("no --start-marker or --start-epoch was given"));
 		return;
 	}
 	struct np_file_stat st;
@@ -45,13 +46,13 @@ static void find_start(struct np_gate *gate)
 	if (np_file_stat(options->start_marker, true, &st, &err) != NP_OK ||
 	    st.kind == NP_FILE_NONE) {
 		(void)snprintf(gate->start_reason, sizeof gate->start_reason,
-		               "the start marker %s does not exist", options->start_marker);
+		               np_tr("the start marker %s does not exist"), options->start_marker);
 		return;
 	}
 	gate->start_known = true;
 	gate->start_ns = st.mtime_ns;
-	(void)snprintf(gate->start_reason, sizeof gate->start_reason, "time of the marker %s",
-	               options->start_marker);
+	(void)snprintf(gate->start_reason, sizeof gate->start_reason,
+	               np_tr("time of the marker %s"), options->start_marker);
 }
 
 /* ── CSV ── */

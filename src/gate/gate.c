@@ -83,7 +83,7 @@ struct np_finding *np_gate_finding(struct np_gate *gate, const char *code, const
 	char title[1024];
 	va_list ap;
 	va_start(ap, fmt);
-	(void)vsnprintf(title, sizeof title, fmt, ap);
+	(void)vsnprintf(title, sizeof title, np_tr(fmt), ap);
 	va_end(ap);
 	return np_report_finding(gate->report, code, NP_ERROR, "%s", title);
 }
@@ -205,8 +205,8 @@ static enum np_verdict run_checks(struct np_gate *gate, enum np_gate_profile pro
 		gate->oom |= result.message.failed;
 		if (table) {
 			np_cell_cstr(table, checks[i].id);
-			np_cell_cstr(table, np_tr(checks[i].title));
-			np_cell_cstr(table, np_tr(np_verdict_name(result.verdict)));
+			np_cell_word(table, checks[i].title);
+			np_cell_word(table, np_verdict_name(result.verdict));
 			np_cell_text(table, np_buf_str(&result.message));
 		}
 		np_buf_release(&result.message);

@@ -204,6 +204,26 @@ void np_cell_cstr(struct np_table *table, const char *text)
 		np_cell_na(table);
 }
 
+void np_cell_word(struct np_table *table, const char *word)
+{
+	enum np_col_type type;
+	if (!word) {
+		np_cell_na(table);
+		return;
+	}
+	if (!next_type(table, &type))
+		return;
+	if (type != NP_COL_TEXT) {
+		push_mistake(table);
+		return;
+	}
+	const char *text = np_arena_cstr(&table->report->arena, np_str_of(word));
+	if (text)
+		push(table, (struct np_cell){.word = true, .s = np_str_of(text)});
+	else
+		table->report->failed = true;
+}
+
 void np_cell_printf(struct np_table *table, const char *fmt, ...)
 {
 	enum np_col_type type;

@@ -44,7 +44,8 @@ const char *np_severity_name(enum np_severity severity); /* "info", "warning", "
 const char *np_verdict_name(enum np_verdict verdict);    /* "NONE", "PASS", "FAIL", "UNKNOWN" */
 
 struct np_cell {
-	bool na; /* not available: null in json, empty in csv, "-" in text */
+	bool na;   /* not available: null in json, empty in csv, "-" in text */
+	bool word; /* TEXT: in the reader's language but in json and csv; ends in NUL */
 	union {
 		int64_t i;
 		double r;
@@ -114,6 +115,9 @@ struct np_table *np_report_table(struct np_report *self, const char *id, const c
  * is not available either, and a note says that npuprof has a defect. */
 void np_cell_text(struct np_table *table, np_str text);
 void np_cell_cstr(struct np_table *table, const char *text); /* NULL: not available */
+/* A word of npuprof's own, e.g. the name of a class: people read it in their language,
+ * json and csv keep it as it is. */
+void np_cell_word(struct np_table *table, const char *word);
 void np_cell_printf(struct np_table *table, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void np_cell_int(struct np_table *table, int64_t value); /* INT, DUR_NS, TIME_NS, BYTES */

@@ -184,7 +184,7 @@ static void put_cell(struct writer *self, enum np_col_type type, const struct np
 	}
 	switch (type) {
 	case NP_COL_TEXT:
-		put_str(self, cell->s);
+		put_str(self, cell->word ? np_str_of(np_tr(cell->s.ptr)) : cell->s);
 		break;
 	case NP_COL_TIME_NS: /* always beyond what a double holds */
 		put(self, "\"");

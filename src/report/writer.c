@@ -135,7 +135,7 @@ np_str np_cell_shown(const struct np_column *column, const struct np_cell *cell,
 		return NP_STR("-");
 	switch (column->type) {
 	case NP_COL_TEXT:
-		return cell->s;
+		return cell->word ? np_str_of(np_tr(cell->s.ptr)) : cell->s;
 	case NP_COL_INT:
 		len = snprintf(out, NP_CELL_CHARS, "%" PRId64, cell->i);
 		break;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "report/lang.h"
 #include "synth_set.h"
 
 static char root[TREE_PATH], set[TREE_PATH + 16];
@@ -21,6 +22,7 @@ static int teardown(void **state)
 	(void)state;
 	np_report_free(report);
 	report = NULL;
+	(void)np_lang_use(NP_LANG_EN, NULL);
 	tree_remove(root);
 	return 0;
 }
@@ -128,6 +130,12 @@ static void the_selftest_passes(void **state)
 	assert_int_equal(report->exit_code, 0);
 	assert_int_equal(report->verdict, NP_VERDICT_PASS);
 	assert_true(np_table_rows(report->tables.v[0]) >= 26);
+}
+
+static void the_selftest_passes_in_chinese(void **state)
+{
+	assert_int_equal(np_lang_use(NP_LANG_ZH, NULL), NP_OK);
+	the_selftest_passes(state);
 }
 
 static void sets_without_faults_pass(void **state)
@@ -572,6 +580,7 @@ int main(void)
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(the_selftest_passes),
+		T(the_selftest_passes_in_chinese),
 		T(sets_without_faults_pass),
 		T(an_msprof_set_passes),
 		T(every_planted_fault_gets_its_verdict_and_its_code),

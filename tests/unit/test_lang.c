@@ -105,6 +105,34 @@ static void a_report_speaks_chinese_where_it_is_made(void **state)
 	np_report_free(report);
 }
 
+static void a_word_is_translated_for_people_and_kept_for_programs(void **state)
+{
+	(void)state;
+	static const struct np_column columns[] = {{"class", "", NP_COL_TEXT, ""},
+	                                           {"name", "", NP_COL_TEXT, ""}};
+	static const enum np_format formats[] = {NP_FORMAT_TEXT, NP_FORMAT_MD, NP_FORMAT_HTML,
+	                                         NP_FORMAT_JSON, NP_FORMAT_CSV};
+	chinese();
+	struct np_report *report = np_report_new("analyze");
+	struct np_table *table = NP_REPORT_TABLE(report, "classes", "Kinds of work", columns);
+	np_cell_word(table, "communication");
+	np_cell_text(table, NP_STR("vector")); /* stands in a capture */
+	np_cell_word(table, NULL);
+	np_cell_word(table, "no such word");
+	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+		struct np_buf out = {0};
+		struct np_write_options options = {.format = formats[i], .table = "classes"};
+		bool program = formats[i] == NP_FORMAT_JSON || formats[i] == NP_FORMAT_CSV;
+		assert_int_equal(np_report_write(report, &options, &out, NULL), NP_OK);
+		assert_true((strstr(out.ptr, "通信") != NULL) == !program);
+		assert_true((strstr(out.ptr, "communication") != NULL) == program);
+		assert_non_null(strstr(out.ptr, "vector"));
+		assert_non_null(strstr(out.ptr, "no such word"));
+		np_buf_release(&out);
+	}
+	np_report_free(report);
+}
+
 static void formats_are_equal_when_they_take_the_same_arguments(void **state)
 {
 	(void)state;
@@ -205,6 +233,8 @@ int main(void)
 		cmocka_unit_test_teardown(english_is_given_back_as_it_is, back_to_english),
 		cmocka_unit_test_teardown(texts_and_columns_are_translated_apart, back_to_english),
 		cmocka_unit_test_teardown(a_report_speaks_chinese_where_it_is_made,
+	                                  back_to_english),
+		cmocka_unit_test_teardown(a_word_is_translated_for_people_and_kept_for_programs,
 	                                  back_to_english),
 		cmocka_unit_test(formats_are_equal_when_they_take_the_same_arguments),
 		cmocka_unit_test(a_catalogue_is_read_with_its_continuations_and_escapes),
