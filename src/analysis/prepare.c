@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "capture/lint.h"
 
 enum {
 	TABLES = NP_STEPS | NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS | NP_HOST_OPS |
@@ -219,6 +220,7 @@ enum np_status np_analysis_prepare(struct np_analysis *self, const struct np_cap
 	self->rules = options->rules ? options->rules : &np_default_rules;
 	NP_TRY(np_capture_load(capture, TABLES | extra_tables, options->threads, &self->profile,
 	                       err));
+	np_lint_profile(self->profile, report); /* no figure without what it leaves out */
 	size_t n = self->profile->kernels.n;
 	self->device = main_device(&self->profile->kernels);
 	self->rows = np_realloc(NULL, n, sizeof *self->rows);

@@ -700,20 +700,32 @@ static struct np_finding *told_before(const struct np_report *report, const stru
 	return NULL;
 }
 
+static bool has_evidence(const struct np_finding *finding, const struct np_diag *diag)
+{
+	for (size_t i = 0; i < finding->evidence.n; i++)
+		if (strcmp(finding->evidence.v[i].text, diag->text) == 0)
+			return true;
+	return false;
+}
+
+void np_lint_profile(const struct np_profile *profile, struct np_report *report)
+{
+	for (size_t i = 0; i < profile->diags.n; i++) {
+		const struct np_diag *diag = &profile->diags.v[i];
+		struct np_finding *finding = told_before(report, diag);
+		if (finding && has_evidence(finding, diag))
+			continue; /* a report judges and analyses the same files */
+		if (!finding)
+			finding = np_report_finding(report, diag->code, severity_of(diag->code),
+			                            "%s", diag->text);
+		if (diag->file)
+			np_finding_evidence(finding, diag->file, NULL, NULL, "%s", diag->text);
+	}
+}
+
 void np_lint_diags(const struct np_summary *summaries, size_t n, struct np_report *report)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct np_profile *profile = summaries[i].profile;
-		for (size_t k = 0; profile && k < profile->diags.n; k++) {
-			const struct np_diag *diag = &profile->diags.v[k];
-			struct np_finding *finding = told_before(report, diag);
-			if (!finding)
-				finding = np_report_finding(report, diag->code,
-				                            severity_of(diag->code), "%s",
-				                            diag->text);
-			if (diag->file)
-				np_finding_evidence(finding, diag->file, NULL, NULL, "%s",
-				                    diag->text);
-		}
-	}
+	for (size_t i = 0; i < n; i++)
+		if (summaries[i].profile)
+			np_lint_profile(summaries[i].profile, report);
 }

@@ -21,7 +21,8 @@ size_t np_lint(const struct np_captures *all, const struct np_summary *summaries
 /* The problems that discovery met (unreadable, loops, contradictions) as findings. */
 void np_lint_problems(const struct np_captures *all, struct np_report *report);
 
-/* What readers repaired or dropped, as findings, one per code and file. */
+/* What readers repaired or dropped, as findings, one per code and file; told once. */
+void np_lint_profile(const struct np_profile *profile, struct np_report *report);
 void np_lint_diags(const struct np_summary *summaries, size_t n, struct np_report *report);
 
 /* The command that makes deliverables from a raw dump (R37); in the report's arena. */
