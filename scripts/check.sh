@@ -20,12 +20,14 @@ script() { scripts/run-tests.py script "$@"; }
 say "dependencies"
 scripts/deps.sh build test || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 # one call for all, since each apt-get run costs; one by one when a package cannot be had
-if ! scripts/deps.sh lint fuzz aarch64 >build/check/deps.log 2>&1; then
-	for task in lint fuzz aarch64; do
+if ! scripts/deps.sh lint fuzz aarch64 ui >build/check/deps.log 2>&1; then
+	for task in lint fuzz aarch64 ui; do
 		scripts/deps.sh "$task" >>build/check/deps.log 2>&1 ||
 			echo "not all tools for '$task' are there, see build/check/deps.log; its checks are skipped"
 	done
 fi
+mkdir -p build/check/ui
+scripts/ui.sh build/check/ui >build/check/ui.log 2>&1 # the packages of the browser test; check-ui judges
 scripts/run-tests.py reset
 
 say "ASan + UBSan: unit, command line, fuzz corpus"

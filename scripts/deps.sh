@@ -61,8 +61,11 @@ find_missing() {
 	missing=()
 	local name
 	for name in "${wanted[@]}"; do
-		# a newer system calls pkg-config pkgconf; the program is what counts
-		[ "$name" = pkg-config ] && command -v pkg-config >/dev/null && continue
+		# a newer system calls pkg-config pkgconf, other nodejs packages bring npm:
+		# the program is what counts
+		case $name in
+		pkg-config | npm) command -v "$name" >/dev/null && continue ;;
+		esac
 		is_installed "$name" || missing+=("$name")
 	done
 }

@@ -100,7 +100,8 @@ static void make_link(struct tree *tree, np_str text, np_str target)
 		(void)snprintf(to, sizeof to, "..");
 	else if (!get_name(target, to))
 		(void)snprintf(to, sizeof to, ".");
-	(void)symlinkat(to, tree->dirs[tree->depth], name);
+	if (symlinkat(to, tree->dirs[tree->depth], name) != 0)
+		return; /* the name is there already, or is none */
 }
 
 static void make_file(struct tree *tree, np_str text, np_str content)
