@@ -180,17 +180,7 @@ static enum np_status analyze(const struct np_call *call, struct np_report *repo
 
 static int run(const struct np_call *call)
 {
-	struct np_err err = {0};
-	struct np_report *report = np_report_new("analyze");
-	int exit_code = NP_EXIT_INPUT;
-	if (!report)
-		(void)np_err_nomem(&err);
-	if (!report || analyze(call, report, &err) != NP_OK)
-		exit_code = np_cmd_fail(&err);
-	else
-		exit_code = np_cmd_finish(call, report);
-	np_report_free(report);
-	return exit_code;
+	return np_cmd_run_report(call, analyze);
 }
 
 static const char *const examples[] = {

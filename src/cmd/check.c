@@ -45,12 +45,10 @@ static enum np_status gate_options(const struct np_call *call, struct np_gate_op
 	return NP_OK;
 }
 
-static enum np_status judge(const struct np_call *call, struct np_report *report,
-                            struct np_err *err)
+static enum np_status judge_path(const struct np_call *call, struct np_report *report,
+                                 struct np_err *err)
 {
 	const struct options *own = call->options;
-	if (own->selftest)
-		return np_gate_selftest(report, err);
 	const char *path = own->dir ? own->dir : call->argc ? call->argv[0] : NULL;
 	if (!path)
 		return np_err_set(err, NP_E_USAGE, NULL, "no PATH was given (npuprof help check)");
@@ -67,22 +65,19 @@ static enum np_status judge(const struct np_call *call, struct np_report *report
 	return status;
 }
 
+static enum np_status judge(const struct np_call *call, struct np_report *report,
+                            struct np_err *err)
+{
+	const struct options *own = call->options;
+	NP_TRY(own->selftest ? np_gate_selftest(report, err) : judge_path(call, report, err));
+	if (call->common->json)
+		np_cmd_talk(call, report);
+	return NP_OK;
+}
+
 static int run(const struct np_call *call)
 {
-	struct np_err err = {0};
-	struct np_report *report = np_report_new("check");
-	int exit_code = NP_EXIT_INPUT;
-	if (!report)
-		(void)np_err_nomem(&err);
-	if (!report || judge(call, report, &err) != NP_OK) {
-		exit_code = np_cmd_fail(&err);
-	} else {
-		if (call->common->json)
-			np_cmd_talk(call, report);
-		exit_code = np_cmd_finish(call, report);
-	}
-	np_report_free(report);
-	return exit_code;
+	return np_cmd_run_report(call, judge);
 }
 
 static const char *const examples[] = {

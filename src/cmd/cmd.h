@@ -77,7 +77,15 @@ int np_cmd_fail(const struct np_err *err);
  */
 int np_cmd_finish(const struct np_call *call, const struct np_report *report);
 
-/* The same with limits for the writers (0: theirs), and another format when none was asked for. */
+/*
+ * The run() of most commands: `fill` puts the result into a new report, which
+ * np_cmd_finish() renders, or says why not. Returns the exit status.
+ */
+typedef enum np_status np_cmd_fill(const struct np_call *call, struct np_report *report,
+                                   struct np_err *err);
+int np_cmd_run_report(const struct np_call *call, np_cmd_fill *fill);
+
+/* np_cmd_finish() with limits for the writers (0: theirs), and another format when none was asked for. */
 struct np_finish {
 	const char *format; /* NULL: text */
 	size_t max_rows, max_bytes;

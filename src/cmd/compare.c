@@ -121,8 +121,8 @@ static enum np_status read_options(const struct np_call *call, struct np_rules *
 	return NP_OK;
 }
 
-static enum np_status compare(const struct np_call *call, struct np_report *report,
-                              struct side *sides, struct np_err *err)
+static enum np_status compare_sides(const struct np_call *call, struct np_report *report,
+                                    struct side *sides, struct np_err *err)
 {
 	size_t n = (size_t)call->argc;
 	struct np_rules rules;
@@ -143,24 +143,23 @@ static enum np_status compare(const struct np_call *call, struct np_report *repo
 	return status;
 }
 
-static int run(const struct np_call *call)
+static enum np_status compare(const struct np_call *call, struct np_report *report,
+                              struct np_err *err)
 {
-	struct np_err err = {0};
-	struct np_report *report = np_report_new("compare");
 	struct side *sides = np_calloc((size_t)call->argc, sizeof *sides);
-	int exit_code = NP_EXIT_INPUT;
-	if (!report || !sides)
-		(void)np_err_nomem(&err);
-	if (!report || !sides || compare(call, report, sides, &err) != NP_OK)
-		exit_code = np_cmd_fail(&err);
-	else
-		exit_code = np_cmd_finish(call, report);
-	for (int i = 0; sides && i < call->argc; i++)
+	if (!sides)
+		return np_err_nomem(err);
+	enum np_status status = compare_sides(call, report, sides, err);
+	for (int i = 0; i < call->argc; i++)
 		for (size_t k = 0; k < MAX_RUNS; k++)
 			np_captures_free(sides[i].all[k]);
 	np_free(sides);
-	np_report_free(report);
-	return exit_code;
+	return status;
+}
+
+static int run(const struct np_call *call)
+{
+	return np_cmd_run_report(call, compare);
 }
 
 static const char *const examples[] = {

@@ -17,17 +17,7 @@ static enum np_status describe(const struct np_call *call, struct np_report *rep
 
 static int run(const struct np_call *call)
 {
-	struct np_err err = {0};
-	struct np_report *report = np_report_new("info");
-	int exit_code = NP_EXIT_INPUT;
-	if (!report)
-		(void)np_err_nomem(&err);
-	if (!report || describe(call, report, &err) != NP_OK)
-		exit_code = np_cmd_fail(&err);
-	else
-		exit_code = np_cmd_finish(call, report);
-	np_report_free(report);
-	return exit_code;
+	return np_cmd_run_report(call, describe);
 }
 
 static const char *const examples[] = {

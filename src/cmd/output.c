@@ -129,6 +129,16 @@ int np_cmd_finish_as(const struct np_call *call, const struct np_report *report,
 	return rendered ? NP_EXIT_INPUT : exit_code;
 }
 
+int np_cmd_run_report(const struct np_call *call, np_cmd_fill *fill)
+{
+	struct np_err err = {0};
+	struct np_report *report = np_report_new(call->cmd->name);
+	enum np_status status = report ? fill(call, report, &err) : np_err_nomem(&err);
+	int exit_code = status == NP_OK ? np_cmd_finish(call, report) : np_cmd_fail(&err);
+	np_report_free(report);
+	return exit_code;
+}
+
 void np_cmd_talk(const struct np_call *call, const struct np_report *report)
 {
 	struct np_write_options options = {.format = NP_FORMAT_TEXT};
