@@ -85,7 +85,7 @@ typedef enum np_status np_cmd_fill(const struct np_call *call, struct np_report 
                                    struct np_err *err);
 int np_cmd_run_report(const struct np_call *call, np_cmd_fill *fill);
 
-/* np_cmd_finish() with limits for the writers (0: theirs), and the format when none was asked for. */
+/* np_cmd_finish() with limits for the writers (0: theirs) and a format for want of another. */
 struct np_finish {
 	const char *format; /* NULL: text */
 	size_t max_rows, max_bytes;
