@@ -154,9 +154,11 @@ try {
 	run("report", file("bad"), "--lang", "zh", "-o", file("zh.html"));
 	withMoreTables(file("plain.html"), file("more.html"));
 	browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
-	for (const test of [plainPage, chinesePage, hostilePage, narrowPage]) {
+	const tests = [plainPage, chinesePage, hostilePage, narrowPage];
+	console.log(`1..${tests.length}`);
+	for (const [n, test] of tests.entries()) {
 		await test(browser);
-		console.log(`ok ${test.name}`);
+		console.log(`ok ${n + 1} - ${test.name}`);
 	}
 } finally {
 	await browser?.close();
