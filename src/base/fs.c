@@ -183,6 +183,7 @@ enum np_status np_file_slurp(struct np_arena *arena, const char *path, size_t ma
 enum np_status np_outfile_begin(struct np_outfile *self, const char *path, struct np_err *err)
 {
 	self->file = NULL;
+	self->hasty = false;
 	if ((size_t)snprintf(self->path, sizeof self->path, "%s", path) >= sizeof self->path)
 		return np_err_set(err, NP_E_LIMIT, path, "path too long");
 	/* a device, a pipe or a terminal is written to, never replaced; and what a link
@@ -214,7 +215,7 @@ enum np_status np_outfile_begin(struct np_outfile *self, const char *path, struc
 enum np_status np_outfile_commit(struct np_outfile *self, struct np_err *err)
 {
 	bool ok = fflush(self->file) == 0 && !ferror(self->file) &&
-	          (self->direct || fsync(fileno(self->file)) == 0);
+	          (self->direct || self->hasty || fsync(fileno(self->file)) == 0);
 	int saved = errno;
 	if (fclose(self->file) != 0 && ok) {
 		ok = false;

@@ -73,6 +73,7 @@ struct np_outfile {
 	struct _IO_FILE *file; /* a FILE * */
 	char path[4096], temp[4096 + 32];
 	bool direct; /* path is a device, a pipe or the like: written to as it is */
+	bool hasty;  /* set it after begin: no fsync, for what can be made again */
 };
 
 enum np_status np_outfile_begin(struct np_outfile *self, const char *path, struct np_err *err);

@@ -30,6 +30,10 @@ struct np_table_desc {
 	size_t n_columns;
 };
 
+/* The id of a string in the intern table that goes with the table. A column of this
+ * type can be told from a plain number (np_column_desc.type is "np_id"). */
+typedef unsigned np_id;
+
 /* Every table begins with these two. */
 struct np_rows {
 	size_t n, cap;
@@ -41,6 +45,21 @@ struct np_rows {
 		size_t n, cap;            \
 		COLUMNS(NP_COLUMN_FIELD_) \
 	}
+
+/*
+ * The description of such a struct, as static data. NP_TAG names the struct, for
+ * offsetof (a macro cannot define it for the user):
+ *
+ *    #define NP_TAG np_steps
+ *    NP_TABLE_DESC(static, np_steps, "steps", NP_STEPS_COLUMNS)
+ *    #undef NP_TAG
+ */
+#define NP_COLUMN_DESC_(type, name, help) \
+	{#name, #type, help, sizeof(type), offsetof(struct NP_TAG, name)},
+#define NP_TABLE_DESC(storage, tag, title, COLUMNS)                                      \
+	static const struct np_column_desc tag##_columns[] = {COLUMNS(NP_COLUMN_DESC_)}; \
+	storage const struct np_table_desc tag##_desc = {                                \
+		title, tag##_columns, sizeof tag##_columns / sizeof *tag##_columns};
 
 /*
  * Append one row with undefined contents and return its number, or SIZE_MAX

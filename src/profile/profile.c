@@ -5,14 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COLUMN_DESC_(type, name, help) \
-	{#name, #type, help, sizeof(type), offsetof(struct NP_TAG, name)},
-
-/* One description per table. NP_TAG names the struct that offsetof looks into. */
-#define DESC(tag, COLUMNS)                                                            \
-	static const struct np_column_desc tag##_columns[] = {COLUMNS(COLUMN_DESC_)}; \
-	const struct np_table_desc tag##_desc = {&#tag[3], tag##_columns,             \
-	                                         sizeof tag##_columns / sizeof *tag##_columns};
+/* One description per table, known outside (profile.h declares them). */
+#define DESC(tag, COLUMNS) NP_TABLE_DESC(, tag, &#tag[3], COLUMNS)
 
 #define NP_TAG np_steps
 DESC(np_steps, NP_STEPS_COLUMNS)

@@ -1,0 +1,45 @@
+/*
+ * The statistics of the official recipes (cluster_and_advisor.md, "Conventions" and §2.2).
+ */
+#ifndef NP_CLUSTER_STATS_H
+#define NP_CLUSTER_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/report.h"
+
+/* Count, MeanNs, StdNs (ddof 1; NaN for one value), MinNs, quartiles (linear interpolation,
+ * position (n - 1) q), MaxNs, SumNs: what pandas' describe() gives. */
+struct np_describe {
+	size_t n;
+	double mean, std, min, q1, median, q3, max, sum;
+};
+
+/* n > 0; sorts v. Sum and mean are exact for integers (128 bits), the variance is taken
+ * around the exact mean. */
+void np_describe_i64(int64_t *v, size_t n, struct np_describe *out);
+void np_describe_f64(double *v, size_t n, struct np_describe *out);
+
+/* pop: ddof 0 instead of 1. NaN where it is not defined. v must be sorted for quantiles only. */
+double np_std_f64(const double *v, size_t n, unsigned ddof);
+double np_quantile_sorted_i64(const int64_t *v, size_t n, double q);
+double np_quantile_sorted_f64(const double *v, size_t n, double q);
+
+void np_sort_i64(int64_t *v, size_t n);
+
+/* The nine columns, for tables whose columns are NP_DESCRIBE_COLUMNS. */
+void np_cell_describe(struct np_table *table, const struct np_describe *d);
+
+#define NP_DESCRIBE_COLUMNS                                                              \
+	{"Count", "", NP_COL_INT, "how many"},                                           \
+		{"MeanNs", "ns", NP_COL_REAL, "mean"},                                   \
+		{"StdNs", "ns", NP_COL_REAL, "standard deviation of the sample (n - 1)"}, \
+		{"MinNs", "ns", NP_COL_REAL, "smallest"},                                \
+		{"Q1Ns", "ns", NP_COL_REAL, "first quartile, linear interpolation"},     \
+		{"MedianNs", "ns", NP_COL_REAL, "median"},                               \
+		{"Q3Ns", "ns", NP_COL_REAL, "third quartile"},                           \
+		{"MaxNs", "ns", NP_COL_REAL, "largest"},                                 \
+		{"SumNs", "ns", NP_COL_REAL, "sum"}
+
+#endif
