@@ -52,6 +52,9 @@ const char *np_db_note(const struct np_db *self);
  * views, triggers, extensions and untrusted functions in the schema are off. */
 struct sqlite3 *np_db_handle(struct np_db *self);
 
+/* Append `name` as an SQL identifier: "na""me" */
+void np_db_quote(struct np_buf *out, const char *name);
+
 bool np_db_has_table(struct np_db *self, const char *table);
 /* Names of all tables, sorted; memory from the arena. */
 enum np_status np_db_tables(struct np_db *self, struct np_arena *arena, np_str **names, size_t *n,

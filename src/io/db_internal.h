@@ -25,9 +25,6 @@ enum np_status np_db_sql_error(const struct np_db *self, int rc, struct np_err *
 enum np_status np_db_prepare(const struct np_db *self, const char *sql, size_t len,
                              sqlite3_stmt **out, struct np_err *err);
 
-/* `name` as an SQL identifier: "na""me" */
-void np_db_quote(struct np_buf *out, const char *name);
-
 struct np_db_column {
 	const char *name;
 	bool real;        /* REAL affinity */
