@@ -38,8 +38,8 @@ static const char *directory(struct np_arena *arena)
 static void add_options(struct np_buf *key, const struct np_cluster_options *options)
 {
 	np_buf_printf(key, "step %d %lld\ntop %llu\nrank %lld\ntypes %s\nname %d\n",
-	              options->has_step, (long long)options->step,
-	              (unsigned long long)options->top, (long long)options->rank,
+	              options->has_step, (long long)options->step, (unsigned long long)options->top,
+	              (long long)options->rank,
 	              options->parallel_types ? options->parallel_types : "",
 	              options->exclude_op_name);
 }

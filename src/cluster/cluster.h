@@ -67,7 +67,7 @@ struct np_cluster {
 	struct np_intern strings;
 	NP_VEC(struct np_cluster_rank) ranks; /* by rank, each once */
 	NP_VEC(const struct np_part *) parts; /* that the recipes need */
-	bool refused; /* the linter forbids it, and no --force */
+	bool refused;                         /* the linter forbids it, and no --force */
 	bool is_db; /* at least one capture has a profiler db or an analysis.db */
 	bool sole;  /* this process is the one that reduces and reports */
 };
@@ -80,8 +80,8 @@ struct np_cluster {
  * of --rank_list), E_USAGE, E_NOMEM. np_cluster_close() in every case.
  */
 enum np_status np_cluster_open(struct np_cluster *self, const struct np_captures *all,
-                               const struct np_cluster_options *options,
-                               struct np_report *report, struct np_err *err);
+                               const struct np_cluster_options *options, struct np_report *report,
+                               struct np_err *err);
 void np_cluster_close(struct np_cluster *self);
 
 /* Make the digests of all ranks. A rank that cannot be read is told in the report, the rest
@@ -93,8 +93,8 @@ enum np_status np_cluster_map(struct np_cluster *self, struct np_err *err);
 enum np_status np_cluster_reduce(struct np_cluster *self, struct np_err *err);
 
 /* Write what the recipes have made into DIR/cluster_analysis_output, and note the files. */
-enum np_status np_cluster_export(struct np_cluster *self, const char *dir,
-                                 enum np_export_type type, struct np_err *err);
+enum np_status np_cluster_export(struct np_cluster *self, const char *dir, enum np_export_type type,
+                                 struct np_err *err);
 
 /* ── for recipes ── */
 

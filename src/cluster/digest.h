@@ -24,7 +24,8 @@ struct np_digest {
 	NP_VEC(struct np_digest_table {
 		const struct np_table_desc *desc;
 		void *rows; /* the struct that desc describes */
-	}) tables;
+	})
+	tables;
 };
 
 /* NULL: out of memory. */

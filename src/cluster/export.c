@@ -87,8 +87,8 @@ static double divisor_of(const struct np_recipe_file *file)
 	return file->ns_divisor > 0 ? file->ns_divisor : 1000;
 }
 
-static void csv_cell(struct np_buf *out, const struct np_column *column,
-                     const struct np_cell *cell, double divisor)
+static void csv_cell(struct np_buf *out, const struct np_column *column, const struct np_cell *cell,
+                     double divisor)
 {
 	if (cell->na)
 		return;
@@ -178,8 +178,7 @@ static enum np_status html_file(struct np_export *self, const struct np_recipe *
 	for (const struct np_recipe_file *file = recipe->files; file && file->table; file++)
 		for (size_t i = 0; i < self->cluster->report->tables.n; i++)
 			if (strcmp(self->cluster->report->tables.v[i]->id, file->table) == 0)
-				ok &= np_vec_push(&page.tables,
-				                  self->cluster->report->tables.v[i]);
+				ok &= np_vec_push(&page.tables, self->cluster->report->tables.v[i]);
 	enum np_status status = ok ? NP_OK : np_err_nomem(err);
 	const char *path = NULL;
 	if (status == NP_OK && page.tables.n > 0) {
@@ -210,8 +209,8 @@ static enum np_status db_tables(struct np_export *self, const struct np_recipe *
 	return NP_OK;
 }
 
-static enum np_export_type type_of(const struct np_cluster *cluster,
-                                   const struct np_recipe *recipe, enum np_export_type wish)
+static enum np_export_type type_of(const struct np_cluster *cluster, const struct np_recipe *recipe,
+                                   enum np_export_type wish)
 {
 	if (wish != NP_EXPORT_AUTO)
 		return wish;
@@ -287,8 +286,8 @@ static bool is_in_capture(const struct np_cluster *self, const char *dir)
 	return false;
 }
 
-enum np_status np_cluster_export(struct np_cluster *self, const char *dir,
-                                 enum np_export_type type, struct np_err *err)
+enum np_status np_cluster_export(struct np_cluster *self, const char *dir, enum np_export_type type,
+                                 struct np_err *err)
 {
 	char absolute[PATH_MAX];
 	struct np_export out = {.cluster = self,

@@ -14,8 +14,8 @@
 
 struct np_groups {
 	size_t n;
-	uint32_t *order;  /* all rows, those of a group together and in their order */
-	size_t *start;    /* n + 1: group g is order[start[g]] … order[start[g + 1] - 1] */
+	uint32_t *order; /* all rows, those of a group together and in their order */
+	size_t *start;   /* n + 1: group g is order[start[g]] … order[start[g + 1] - 1] */
 };
 
 /* Group n rows (< 2^32 - 1) by n_keys columns of 32-bit ids. false: out of memory.

@@ -80,13 +80,12 @@ static int64_t rank_of(const struct ops *self, uint32_t row)
 
 /* ── by type ── */
 
-static const struct np_column all_columns[] = {
-	{"OpType", "", NP_COL_TEXT, "type of collective"}, NP_DESCRIBE_COLUMNS};
+static const struct np_column all_columns[] = {{"OpType", "", NP_COL_TEXT, "type of collective"},
+                                               NP_DESCRIBE_COLUMNS};
 
-static const struct np_column rank_columns[] = {
-	{"OpType", "", NP_COL_TEXT, "type of collective"},
-	NP_DESCRIBE_COLUMNS,
-	{"Rank", "", NP_COL_INT, "rank"}};
+static const struct np_column rank_columns[] = {{"OpType", "", NP_COL_TEXT, "type of collective"},
+                                                NP_DESCRIBE_COLUMNS,
+                                                {"Rank", "", NP_COL_INT, "rank"}};
 
 static bool by_type(const struct ops *self)
 {

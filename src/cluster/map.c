@@ -41,7 +41,7 @@ enum np_status np_cluster_choose_parts(struct np_cluster *self, struct np_err *e
 
 /* ── what the readers noticed, as a table of the digest ── */
 
-#define DIAG_COLUMNS(X)                              \
+#define DIAG_COLUMNS(X)                                 \
 	X(np_id, code, "UPPER_SNAKE, docs/findings.md") \
 	X(np_id, file, "path")                          \
 	X(np_id, text, "what was repaired or dropped")  \
@@ -79,8 +79,8 @@ static enum np_status tell_diags(struct np_cluster *self, const struct np_cluste
 	struct np_profile *told = rows && rows->n > 0 ? np_profile_new() : NULL;
 	for (size_t i = 0; told && i < rows->n; i++) {
 		np_str file = np_cluster_text(self, rows->file[i]);
-		const char *code = np_arena_cstr(&self->report->arena,
-		                                 np_cluster_text(self, rows->code[i]));
+		const char *code =
+			np_arena_cstr(&self->report->arena, np_cluster_text(self, rows->code[i]));
 		if (code)
 			np_profile_diag(told, code, file.len > 0 ? file.ptr : NULL, rows->count[i],
 			                "%s", np_cluster_text(self, rows->text[i]).ptr);
@@ -172,8 +172,8 @@ static size_t from_cache(const struct np_cluster *self, const struct np_capture 
 }
 
 static enum np_status map_profile(const struct np_cluster *self, const struct np_cluster_rank *rank,
-                                  struct np_profile *profile,
-                                  const struct np_part *const *missing, struct slot *slot)
+                                  struct np_profile *profile, const struct np_part *const *missing,
+                                  struct slot *slot)
 {
 	const struct np_cluster_options *options = self->options;
 	struct np_map_job job = {.options = options,
@@ -288,10 +288,10 @@ static enum np_status tell_ranks(struct np_cluster *self, struct np_err *err)
 			NP_TRY(tell_diags(self, rank, err));
 			continue;
 		}
-		struct np_finding *finding = np_report_finding(
-			self->report, "CLUSTER_RANK_UNREADABLE", NP_ERROR,
-			"rank %lld could not be read: %s", (long long)rank->rank,
-			rank->why ? rank->why : "no reason is known");
+		struct np_finding *finding =
+			np_report_finding(self->report, "CLUSTER_RANK_UNREADABLE", NP_ERROR,
+		                          "rank %lld could not be read: %s", (long long)rank->rank,
+		                          rank->why ? rank->why : "no reason is known");
 		np_finding_evidence(finding, rank->capture->path, NULL, NULL, "%s", "");
 		np_cluster_exit(self, 4);
 	}
@@ -351,10 +351,10 @@ void np_cluster_lacking(struct np_cluster *self, const struct np_recipe *recipe,
 		              (long long)self->ranks.v[i].rank);
 	}
 	if (n > 0) {
-		struct np_finding *finding = np_report_finding(
-			self->report, "CLUSTER_RANK_LACKING", NP_WARNING,
-			"%s: %zu of %zu ranks are left out, they have no %s", recipe->name, n,
-			self->ranks.n, what);
+		struct np_finding *finding =
+			np_report_finding(self->report, "CLUSTER_RANK_LACKING", NP_WARNING,
+		                          "%s: %zu of %zu ranks are left out, they have no %s",
+		                          recipe->name, n, self->ranks.n, what);
 		np_finding_evidence(finding, NULL, NULL, NULL, "rank %.*s%s",
 		                    NP_FMT(np_buf_str(&list)), n > SHOWN ? ", …" : "");
 		np_cluster_exit(self, 3);

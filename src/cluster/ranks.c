@@ -31,8 +31,8 @@ static int by_rank(const void *a, const void *b)
 
 static bool add(struct np_cluster *self, const struct np_capture *capture)
 {
-	return np_vec_push(&self->ranks, (struct np_cluster_rank){.capture = capture,
-	                                                          .rank = capture->rank});
+	return np_vec_push(&self->ranks,
+	                   (struct np_cluster_rank){.capture = capture, .rank = capture->rank});
 }
 
 static enum np_status collect(struct np_cluster *self, struct np_err *err)
@@ -56,8 +56,9 @@ static enum np_status collect(struct np_cluster *self, struct np_err *err)
 		self->report, "CLUSTER_RANK_UNKNOWN", NP_WARNING,
 		"%zu captures do not say which rank they are, and are left out", unknown);
 	np_finding_evidence(finding, last->path, NULL, NULL, "%s", "");
-	np_finding_advice(finding, "keep profiler_info_<rank>.json beside the deliverables, or name "
-	                           "the directory rank_<N>_ascend_pt");
+	np_finding_advice(finding,
+	                  "keep profiler_info_<rank>.json beside the deliverables, or name "
+	                  "the directory rank_<N>_ascend_pt");
 	np_cluster_exit(self, 3);
 	return NP_OK;
 }
@@ -89,8 +90,7 @@ static enum np_status check_list(struct np_cluster *self, const char *list, stru
 		if (np_cluster_find_rank(self, wanted) != SIZE_MAX)
 			continue;
 		(void)np_report_finding(self->report, "CLUSTER_RANK_ABSENT", NP_WARNING,
-		                        "rank %lld of --rank_list is not there",
-		                        (long long)wanted);
+		                        "rank %lld of --rank_list is not there", (long long)wanted);
 		np_cluster_exit(self, 3);
 	} while (rest.len > 0);
 	return NP_OK;
@@ -168,18 +168,18 @@ static void gate(struct np_cluster *self)
 }
 
 enum np_status np_cluster_open(struct np_cluster *self, const struct np_captures *all,
-                               const struct np_cluster_options *options,
-                               struct np_report *report, struct np_err *err)
+                               const struct np_cluster_options *options, struct np_report *report,
+                               struct np_err *err)
 {
-	*self = (struct np_cluster){
-		.all = all, .options = options, .report = report, .sole = true};
+	*self = (struct np_cluster){.all = all, .options = options, .report = report, .sole = true};
 	np_arena_init(&self->arena);
 	if (!np_intern_init(&self->strings))
 		return np_err_nomem(err);
 	NP_TRY(collect(self, err));
 	if (self->ranks.n == 0)
-		return np_err_set(err, NP_E_EMPTY, all->input,
-		                  "no capture with a rank and data (npuprof info tells what is there)");
+		return np_err_set(
+			err, NP_E_EMPTY, all->input,
+			"no capture with a rank and data (npuprof info tells what is there)");
 	gate(self);
 	if (self->refused)
 		return NP_OK;
@@ -187,7 +187,8 @@ enum np_status np_cluster_open(struct np_cluster *self, const struct np_captures
 	drop_older(self);
 	NP_TRY(filter(self, err));
 	for (size_t i = 0; i < self->ranks.n; i++)
-		self->is_db |= (self->ranks.v[i].capture->formats & (NP_HAS_DB | NP_HAS_ANALYSIS)) != 0;
+		self->is_db |=
+			(self->ranks.v[i].capture->formats & (NP_HAS_DB | NP_HAS_ANALYSIS)) != 0;
 	return np_cluster_choose_parts(self, err);
 }
 

@@ -27,31 +27,31 @@ struct np_part {
 	const char *name;  /* in names of the cache's files */
 	unsigned revision; /* raised when map() changes: older files of the cache are void */
 	unsigned load;     /* enum np_load bits */
-	bool by_options;   /* map() looks at the options or the range: they are in the cache's key */
+	bool by_options; /* map() looks at the options or the range: they are in the cache's key */
 	const struct np_table_desc *const *tables; /* that map() fills; NULL-terminated */
 	enum np_status (*map)(const struct np_map_job *job, struct np_err *err); /* E_NOMEM */
 };
 
 /* How a table goes into the text export. */
 struct np_recipe_file {
-	const char *table;    /* id in the report */
-	const char *csv;      /* "all_stats.csv"; NULL: not in the text export */
-	size_t n_index;       /* leading columns that the db indexes */
-	const char *headings; /* comma-separated column names of the csv; NULL: see export.h */
+	const char *table;        /* id in the report */
+	const char *csv;          /* "all_stats.csv"; NULL: not in the text export */
+	size_t n_index;           /* leading columns that the db indexes */
+	const char *headings;     /* comma-separated column names of the csv; NULL: see export.h */
 	const char *const *types; /* declared types of the db's columns; NULL: by their type */
-	double ns_divisor;    /* of columns "…Ns"; 0: 1000, headed "…(Us)" */
+	double ns_divisor;        /* of columns "…Ns"; 0: 1000, headed "…(Us)" */
 };
 
 struct np_export; /* export.h */
 
 struct np_recipe {
-	const char *name;    /* of the mode: "hccl_sum" */
-	const char *dir;     /* of the text export: "HcclSum" */
-	const char *summary; /* one line for the help */
+	const char *name;                   /* of the mode: "hccl_sum" */
+	const char *dir;                    /* of the text export: "HcclSum" */
+	const char *summary;                /* one line for the help */
 	const struct np_part *const *parts; /* NULL-terminated */
 	enum np_status (*reduce)(struct np_cluster *cluster, const struct np_recipe *self,
 	                         struct np_err *err); /* E_NOMEM; the rest are findings */
-	const struct np_recipe_file *files; /* ends with table NULL; may be NULL */
+	const struct np_recipe_file *files;           /* ends with table NULL; may be NULL */
 	/* Writes files of its own besides `files`; NULL: none. */
 	enum np_status (*export)(struct np_cluster *cluster, const struct np_recipe *self,
 	                         struct np_export *out, struct np_err *err);

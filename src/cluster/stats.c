@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+__extension__ typedef __int128 wide; /* sums of 64-bit values, exact */
+
 static int by_i64(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -15,7 +17,7 @@ static int by_f64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void np_sort_i64(int64_t *v, size_t n)
+void np_stats_sort(int64_t *v, size_t n)
 {
 	if (n > 1)
 		qsort(v, n, sizeof *v, by_i64);
@@ -66,9 +68,9 @@ double np_std_f64(const double *v, size_t n, unsigned ddof)
 
 void np_describe_i64(int64_t *v, size_t n, struct np_describe *out)
 {
-	__int128 sum = 0;
+	wide sum = 0;
 	long double squares = 0;
-	np_sort_i64(v, n);
+	np_stats_sort(v, n);
 	for (size_t i = 0; i < n; i++)
 		sum += v[i];
 	long double mean = (long double)sum / (long double)n;

@@ -26,20 +26,21 @@ double np_std_f64(const double *v, size_t n, unsigned ddof);
 double np_quantile_sorted_i64(const int64_t *v, size_t n, double q);
 double np_quantile_sorted_f64(const double *v, size_t n, double q);
 
-void np_sort_i64(int64_t *v, size_t n);
+void np_stats_sort(int64_t *v, size_t n);
 
 /* The nine columns, for tables whose columns are NP_DESCRIBE_COLUMNS. */
 void np_cell_describe(struct np_table *table, const struct np_describe *d);
 
-#define NP_DESCRIBE_COLUMNS                                                              \
-	{"Count", "", NP_COL_INT, "how many"},                                           \
-		{"MeanNs", "ns", NP_COL_REAL, "mean"},                                   \
-		{"StdNs", "ns", NP_COL_REAL, "standard deviation of the sample (n - 1)"}, \
-		{"MinNs", "ns", NP_COL_REAL, "smallest"},                                \
-		{"Q1Ns", "ns", NP_COL_REAL, "first quartile, linear interpolation"},     \
-		{"MedianNs", "ns", NP_COL_REAL, "median"},                               \
-		{"Q3Ns", "ns", NP_COL_REAL, "third quartile"},                           \
-		{"MaxNs", "ns", NP_COL_REAL, "largest"},                                 \
-		{"SumNs", "ns", NP_COL_REAL, "sum"}
+#define NP_DESCRIBE_COLUMNS                                                             \
+	{"Count", "", NP_COL_INT, "how many"}, {"MeanNs", "", NP_COL_REAL, "mean"},     \
+		{"StdNs", "", NP_COL_REAL, "standard deviation of the sample (n - 1)"}, \
+		{"MinNs", "", NP_COL_REAL, "smallest"},                                 \
+		{"Q1Ns", "", NP_COL_REAL, "first quartile, linear interpolation"},      \
+		{"MedianNs", "", NP_COL_REAL, "median"},                                \
+		{"Q3Ns", "", NP_COL_REAL, "third quartile"},                            \
+		{"MaxNs", "", NP_COL_REAL, "largest"},                                  \
+	{                                                                               \
+		"SumNs", "", NP_COL_REAL, "sum"                                         \
+	}
 
 #endif

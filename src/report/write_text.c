@@ -288,10 +288,27 @@ static void put_cell(struct writer *self, struct layout *layout, const struct np
 	layout->pad = before + GAP + (!number && width > taken ? width - taken : 0);
 }
 
+/* Of a long table only the beginning is shown where max_rows says so. */
+static size_t rows_shown(const struct writer *self, const struct np_table *table)
+{
+	size_t rows = np_table_rows(table), max = self->options->max_rows;
+	return max && rows > max && !self->options->verbose ? max : rows;
+}
+
+static void put_rest(struct writer *self, const struct np_table *table)
+{
+	size_t rows = np_table_rows(table), shown = rows_shown(self, table);
+	if (rows == shown)
+		return;
+	np_buf_add_cstr(self->out, "  ");
+	np_buf_printf(self->out, np_tr("… %zu more rows (-v or --json shows all)"), rows - shown);
+	end_line(self);
+}
+
 static void put_rows(struct writer *self, struct layout *layout, const struct np_table *table)
 {
 	char shown[NP_CELL_CHARS];
-	size_t rows = np_table_rows(table);
+	size_t rows = rows_shown(self, table);
 	paint(self, BOLD);
 	layout->pad = INDENT;
 	for (size_t c = 0; c < table->n_columns; c++) {
@@ -348,6 +365,7 @@ static void put_table(struct writer *self, const struct np_table *table)
 		if (layout.widths[c] > PAD_MAX)
 			layout.widths[c] = PAD_MAX;
 	put_rows(self, &layout, table);
+	put_rest(self, table);
 	np_free(layout.widths);
 	if (self->options->verbose)
 		put_help(self, table);

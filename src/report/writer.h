@@ -24,7 +24,8 @@ struct np_write_options {
 	unsigned width;    /* columns of the terminal; 0: do not cut */
 	bool verbose;      /* text: all evidence, help lines; else a few */
 	const char *table; /* csv: only this table id, e.g. "findings"; NULL: all */
-	size_t max_rows;   /* md: per table, and pieces of evidence per finding; 0: all */
+	size_t max_rows;   /* text: per table unless verbose; md: per table, and pieces of evidence
+	                    * per finding; 0: all */
 	size_t max_bytes;  /* html: of the page; 0: NP_HTML_BYTES */
 };
 
