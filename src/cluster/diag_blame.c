@@ -1,0 +1,375 @@
+/*
+ * Who came last, how late, and why (diagnosis_methods.md §2 "Arrival", §3).
+ *
+ * Between the last point at which all ranks of the group were together and this
+ * collective, a rank's time is computing + exposed communication + idle. The
+ * part in which the last rank exceeds the median of its peers is the cause. When
+ * that part is waiting in another group, the blame moves on to whoever came last
+ * there, and so on backwards in time.
+ */
+#include <stdlib.h>
+
+#include "cluster/diag.h"
+
+enum {
+	MAX_DEPTH = 64,  /* groups that a blame moves through */
+	MAX_BACK = 4096, /* ops that are looked back for a common point */
+};
+
+const char *np_cause_name(enum np_cause cause)
+{
+	static const char *const names[NP_N_CAUSES] = {"unknown", "start of capture", "computing",
+	                                               "idle", "transfer"};
+	return names[cause];
+}
+
+/* ── arrivals ── */
+
+/*
+ * When the member came. Where clocks can't be trusted, of a collective that ends
+ * at once everywhere: its duration before the common end, which needs no clock.
+ */
+static np_ns arrival_of(const struct np_diagnosis *self, const struct np_diag_instance *instance,
+                        const struct np_diag_member *m, np_ns end)
+{
+	if (!self->by_duration || !np_diag_synchronises(self, instance))
+		return np_diag_start(self, m);
+	return end - self->ops[m->rank]->dur_ns[m->row];
+}
+
+static void arrive(struct np_diagnosis *self, struct np_diag_instance *instance)
+{
+	const struct np_diag_member *members = &self->members.v[instance->first];
+	np_ns last = INT64_MIN, second = INT64_MIN, sum = 0, end = INT64_MAX;
+	for (uint32_t m = 0; m < instance->n; m++) {
+		np_ns own = np_diag_end(self, &members[m]);
+		end = own < end ? own : end;
+	}
+	for (uint32_t m = 0; m < instance->n; m++) {
+		np_ns start = arrival_of(self, instance, &members[m], end);
+		if (start > last) {
+			second = last;
+			last = start;
+			instance->last = members[m].rank;
+		} else if (start > second) {
+			second = start;
+		}
+		sum += start - end; /* small, so that the sum of many fits */
+	}
+	instance->arrival = last;
+	instance->lateness = last - second;
+	instance->waits = (last - end) * (np_ns)instance->n - sum;
+	instance->transfer = end - last;
+	if (instance->transfer < 0) {
+		instance->transfer = 0;
+		self->n_clamped++;
+	}
+}
+
+/* How long the member waited for the last. */
+np_ns np_diag_wait(const struct np_diagnosis *self, const struct np_diag_instance *instance,
+                   const struct np_diag_member *m)
+{
+	if (self->by_duration && np_diag_synchronises(self, instance))
+		return self->ops[m->rank]->dur_ns[m->row] - instance->transfer;
+	return instance->arrival - np_diag_start(self, m);
+}
+
+bool np_diag_arrive(struct np_diagnosis *self)
+{
+	for (size_t i = 0; i < self->instances.n; i++)
+		arrive(self, &self->instances.v[i]);
+	return true;
+}
+
+/* ── where all were together before ── */
+
+struct blame {
+	struct np_diagnosis *diag;
+	struct np_map contains; /* group a << 32 | b → 1: all ranks of b are in a, 0 */
+	np_ns *scratch;
+	bool oom;
+	/* medians of computing and free in this step */
+	bool has_step;
+	int64_t step;
+	np_ns typical[2];
+};
+
+static bool is_subset(const struct np_diag_group *small, const struct np_diag_group *large)
+{
+	uint32_t k = 0;
+	for (uint32_t i = 0; i < small->n_ranks; i++) {
+		while (k < large->n_ranks && large->ranks[k] < small->ranks[i])
+			k++;
+		if (k == large->n_ranks || large->ranks[k] != small->ranks[i])
+			return false;
+	}
+	return true;
+}
+
+static bool contains(struct blame *self, uint32_t large, uint32_t small)
+{
+	uint64_t key = (uint64_t)large << 32 | small;
+	uint32_t known = large == small ? 1 : np_map_get(&self->contains, key, 2);
+	if (known == 2) {
+		known = is_subset(&self->diag->groups.v[small], &self->diag->groups.v[large]);
+		self->oom |= !np_map_put(&self->contains, key, known);
+	}
+	return known == 1;
+}
+
+/*
+ * The latest instance before this one in which all its ranks took part, seen from
+ * the rank that was last; NP_DIAG_NONE. Point-to-point ops bring nobody together,
+ * so before one of these it is whatever collective the rank was in.
+ */
+static uint32_t together_before(struct blame *self, uint32_t at)
+{
+	const struct np_diagnosis *diag = self->diag;
+	const struct np_diag_instance *instance = &diag->instances.v[at];
+	const struct np_diag_member *last = np_diag_member_of(diag, instance, instance->last);
+	uint32_t stop = last->row > MAX_BACK ? last->row - MAX_BACK : 0;
+	for (uint32_t row = last->row; row-- > stop;) {
+		uint32_t k = np_diag_instance_of(diag, last->rank, row);
+		if (k == NP_DIAG_NONE || k == at || diag->instances.v[k].p2p)
+			continue;
+		if (instance->p2p)
+			return k;
+		if (diag->instances.v[k].n >= instance->n &&
+		    contains(self, diag->instances.v[k].group, instance->group))
+			return k;
+	}
+	return NP_DIAG_NONE;
+}
+
+/* ── the parts ── */
+
+struct parts {
+	np_ns compute, exposed, idle;
+};
+
+/* What a rank did from the end of its op `a` to the start of its op `b`; false when the two
+ * overlap. */
+static bool parts_between(const struct np_diagnosis *self, uint32_t rank, uint32_t a, uint32_t b,
+                          struct parts *out)
+{
+	const struct np_timeline_ops *ops = self->ops[rank];
+	np_ns from = ops->start_ns[a] + ops->dur_ns[a], to = ops->start_ns[b];
+	out->compute = ops->compute_start_ns[b] - ops->compute_end_ns[a];
+	out->exposed = ops->exposed_start_ns[b] - ops->exposed_end_ns[a];
+	out->idle = to - from - out->compute - out->exposed;
+	return to > from;
+}
+
+/* The op of `rank` that corresponds to the instance: its own; for a send or receive of two
+ * other ranks, its next op of that kind. NP_DIAG_NONE. */
+static uint32_t counterpart(const struct np_diagnosis *self, const struct np_diag_instance *instance,
+                            uint32_t rank, uint32_t after)
+{
+	const struct np_diag_member *own = np_diag_member_of(self, instance, rank);
+	if (!instance->p2p || rank == instance->last)
+		return own ? own->row : NP_DIAG_NONE;
+	const struct np_diag_member *last = np_diag_member_of(self, instance, instance->last);
+	const struct np_timeline_ops *ops = self->ops[rank];
+	np_id type = self->ops[last->rank]->type[last->row];
+	for (uint32_t row = after + 1; row < ops->n; row++)
+		if (ops->type[row] == type)
+			return row;
+	return NP_DIAG_NONE;
+}
+
+static bool parts_of(const struct np_diagnosis *self, const struct np_diag_instance *before,
+                     const struct np_diag_instance *instance, uint32_t rank, struct parts *out)
+{
+	const struct np_diag_member *a = np_diag_member_of(self, before, rank);
+	uint32_t b = a ? counterpart(self, instance, rank, a->row) : NP_DIAG_NONE;
+	return b != NP_DIAG_NONE && parts_between(self, rank, a->row, b, out);
+}
+
+/* Median of a part over the peers; false when there is none to compare with. */
+static bool median_parts(struct blame *self, const struct np_diag_instance *before,
+                         const struct np_diag_instance *instance, struct parts *out)
+{
+	const struct np_diagnosis *diag = self->diag;
+	const struct np_diag_instance *peers = instance->p2p ? before : instance;
+	size_t n = 0, stride = diag->n_ranks;
+	for (uint32_t m = 0; m < peers->n; m++) {
+		struct parts parts;
+		uint32_t rank = diag->members.v[peers->first + m].rank;
+		if (rank == instance->last || !parts_of(diag, before, instance, rank, &parts))
+			continue;
+		self->scratch[n] = parts.compute;
+		self->scratch[stride + n] = parts.exposed;
+		self->scratch[2 * stride + n] = parts.idle;
+		n++;
+	}
+	out->compute = np_diag_median(self->scratch, n);
+	out->exposed = np_diag_median(&self->scratch[stride], n);
+	out->idle = np_diag_median(&self->scratch[2 * stride], n);
+	return n > 0;
+}
+
+static void settle(struct np_diag_instance *instance, uint32_t rank, enum np_cause cause)
+{
+	instance->culprit = rank;
+	instance->cause = (uint8_t)cause;
+	instance->blamed = true;
+	instance->busy = false;
+}
+
+/*
+ * The op in the window of the last rank in which it waited longest for another, and the
+ * total of what it waited; NP_DIAG_NONE when it never did.
+ */
+static uint32_t longest_wait(const struct np_diagnosis *self, const struct np_diag_instance *before,
+                             const struct np_diag_instance *instance, np_ns *total,
+                             uint32_t *slowest)
+{
+	uint32_t rank = instance->last, best = NP_DIAG_NONE;
+	uint32_t from = np_diag_member_of(self, before, rank)->row;
+	uint32_t to = np_diag_member_of(self, instance, rank)->row;
+	np_ns most = 0, longest = 0;
+	*total = 0;
+	*slowest = NP_DIAG_NONE;
+	for (uint32_t row = from + 1; row < to; row++) {
+		uint32_t k = np_diag_instance_of(self, rank, row);
+		if (k == NP_DIAG_NONE)
+			continue;
+		const struct np_diag_instance *op = &self->instances.v[k];
+		np_ns wait = np_diag_wait(self, op, np_diag_member_of(self, op, rank));
+		*total += wait;
+		if (op->last != rank && wait > most) {
+			most = wait;
+			best = k;
+		}
+		if (op->transfer > longest) {
+			longest = op->transfer;
+			*slowest = op->group;
+		}
+	}
+	return best;
+}
+
+static void blame_at(struct blame *self, uint32_t at, unsigned depth);
+
+/* Waiting in another group: whoever came last there, and for its reason. */
+static void pass_on(struct blame *self, struct np_diag_instance *instance,
+                    const struct np_diag_instance *before, np_ns excess, unsigned depth)
+{
+	struct np_diagnosis *diag = self->diag;
+	np_ns waited;
+	uint32_t slowest, k = longest_wait(diag, before, instance, &waited, &slowest);
+	if (k == NP_DIAG_NONE || waited < excess / 2 || diag->instances.v[k].busy) {
+		settle(instance, instance->last,
+		       slowest == NP_DIAG_NONE ? NP_CAUSE_UNKNOWN : NP_CAUSE_TRANSFER);
+		instance->cause_group = slowest;
+		return;
+	}
+	blame_at(self, k, depth + 1);
+	const struct np_diag_instance *other = &diag->instances.v[k];
+	settle(instance, other->culprit, (enum np_cause)other->cause);
+	instance->cause_group = other->cause_group;
+	instance->depth = (uint8_t)(other->depth + 1);
+}
+
+/* ── captures without kernels: the step rows tell computing from idle ── */
+
+static double us_of(const struct np_timeline_steps *steps, size_t row, int which)
+{
+	double us = which == 0 ? steps->computing_us[row] : steps->free_us[row];
+	return us >= 0 && us < 1e12 ? us : -1;
+}
+
+static size_t find_step(const struct np_timeline_steps *steps, int64_t step)
+{
+	size_t row = 0;
+	while (row < steps->n && steps->step[row] != step)
+		row++;
+	return row;
+}
+
+static np_ns step_median(struct blame *self, int64_t step, int which)
+{
+	const struct np_diagnosis *diag = self->diag;
+	size_t n = 0;
+	for (size_t r = 0; r < diag->n_ranks; r++) {
+		size_t row = find_step(diag->steps[r], step);
+		if (row < diag->steps[r]->n && us_of(diag->steps[r], row, which) >= 0)
+			self->scratch[n++] = (np_ns)(us_of(diag->steps[r], row, which) * 1000);
+	}
+	return np_diag_median(self->scratch, n);
+}
+
+/* Whichever exceeds the median of all ranks more, in the step. Medians are kept: many
+ * instances ask for the same step. */
+static enum np_cause by_step(struct blame *self, uint32_t rank, int64_t step)
+{
+	const struct np_timeline_steps *steps = self->diag->steps[rank];
+	size_t row = find_step(steps, step);
+	if (!self->has_step || self->step != step) {
+		self->has_step = true;
+		self->step = step;
+		self->typical[0] = step_median(self, step, 0);
+		self->typical[1] = step_median(self, step, 1);
+	}
+	if (row == steps->n || us_of(steps, row, 0) < 0 || us_of(steps, row, 1) < 0)
+		return NP_CAUSE_UNKNOWN;
+	np_ns compute = (np_ns)(us_of(steps, row, 0) * 1000) - self->typical[0];
+	np_ns idle = (np_ns)(us_of(steps, row, 1) * 1000) - self->typical[1];
+	if (compute <= 0 && idle <= 0)
+		return NP_CAUSE_UNKNOWN;
+	return compute >= idle ? NP_CAUSE_COMPUTE : NP_CAUSE_IDLE;
+}
+
+/* ── the verdict on one instance ── */
+
+static void judge(struct blame *self, struct np_diag_instance *instance,
+                  const struct np_diag_instance *before, unsigned depth)
+{
+	struct parts own, typical;
+	uint32_t rank = instance->last;
+	if (!parts_of(self->diag, before, instance, rank, &own) ||
+	    !median_parts(self, before, instance, &typical)) {
+		settle(instance, rank, NP_CAUSE_UNKNOWN);
+		return;
+	}
+	np_ns compute = own.compute - typical.compute;
+	np_ns exposed = own.exposed - typical.exposed;
+	np_ns idle = own.idle - typical.idle;
+	np_ns most = compute > idle ? compute : idle;
+	if (exposed > most && exposed > 0)
+		pass_on(self, instance, before, exposed, depth);
+	else if (most <= 0)
+		settle(instance, rank, NP_CAUSE_UNKNOWN);
+	else if (!self->diag->has_kernels)
+		settle(instance, rank, by_step(self, rank, instance->step));
+	else
+		settle(instance, rank, compute >= idle ? NP_CAUSE_COMPUTE : NP_CAUSE_IDLE);
+}
+
+static void blame_at(struct blame *self, uint32_t at, unsigned depth)
+{
+	struct np_diag_instance *instance = &self->diag->instances.v[at];
+	if (instance->blamed)
+		return;
+	instance->busy = true;
+	uint32_t k = depth < MAX_DEPTH ? together_before(self, at) : NP_DIAG_NONE;
+	if (k == NP_DIAG_NONE)
+		settle(instance, instance->last,
+		       depth < MAX_DEPTH ? NP_CAUSE_START : NP_CAUSE_UNKNOWN);
+	else
+		judge(self, instance, &self->diag->instances.v[k], depth);
+}
+
+bool np_diag_blame(struct np_diagnosis *self)
+{
+	struct blame blame = {.diag = self};
+	blame.scratch = np_realloc(NULL, 3 * self->n_ranks + 1, sizeof *blame.scratch);
+	np_map_init(&blame.contains);
+	for (uint32_t i = 0; blame.scratch && i < self->instances.n; i++)
+		blame_at(&blame, i, 0);
+	np_map_release(&blame.contains);
+	bool ok = blame.scratch && !blame.oom;
+	np_free(blame.scratch);
+	return ok;
+}
