@@ -60,8 +60,8 @@ static void add_group(const struct np_diagnosis *self, const struct delay *v, si
 static bool is_accused(const struct np_diagnosis *self, const struct np_diag_cause *cause)
 {
 	double share = self->total > 0 ? (double)cause->cost / (double)self->total : 0;
-	if (cause->cause == NP_CAUSE_START || cause->cause == NP_CAUSE_UNKNOWN)
-		return false;
+	if (cause->cause == NP_CAUSE_START)
+		return false; /* ranks do not begin to record at the same time */
 	return share >= NP_ACCUSE_SINGLE ||
 	       (share >= NP_ACCUSE_SHARE && cause->count >= NP_ACCUSE_COUNT &&
 	        (double)cause->count >= NP_ACCUSE_PART * (double)cause->of);

@@ -11,6 +11,8 @@
 #define MAD_SCALE   1.4826
 /* a spread below this part of the median is rounding, not noise */
 #define LEAST_MAD 0.01
+/* of the step: what a slow link costs at least to be told */
+#define LEAST_COST 0.001
 enum { LEAST_LIKE = 4 }; /* links below which there is nothing to compare with */
 
 /* ── the part: totals per link ── */
@@ -264,6 +266,9 @@ static bool judge_like(struct judge *self, const uint32_t *order, size_t n)
 		slow.typical_gbps = 1 / typical;
 		slow.extra_us = (link->ms - link->mb * typical) * 1000 /
 		                (double)(slow.of > 0 ? slow.of : 1);
+		if (slow.extra_us * 1000 * (double)self->flat->diag->n_steps <
+		    LEAST_COST * (double)self->flat->diag->total)
+			continue;
 		if (!np_vec_push(&self->out->slow, slow))
 			return false;
 	}

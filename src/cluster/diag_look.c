@@ -331,8 +331,9 @@ static bool look_at_host(struct np_diagnosis *self, const struct np_diag_cause *
 
 /* ── the whole ── */
 
-static void by_cause(const struct np_diag_cause *cause, struct np_look *out)
+bool np_diag_look_by_cause(const struct np_diag_cause *cause, struct np_look *out)
 {
+	*out = (struct np_look){.peer = NP_DIAG_NONE};
 	switch ((enum np_cause)cause->cause) {
 	case NP_CAUSE_COMPUTE:
 		out->code = "CLUSTER_SLOW_COMPUTE";
@@ -353,6 +354,7 @@ static void by_cause(const struct np_diag_cause *cause, struct np_look *out)
 		out->advice = "The capture does not tell why: profile with level1 or higher and "
 			      "ProfilerActivity.CPU.";
 	}
+	return true;
 }
 
 bool np_diag_look(struct np_diagnosis *self, const struct np_diag_cause *cause,
@@ -360,8 +362,7 @@ bool np_diag_look(struct np_diagnosis *self, const struct np_diag_cause *cause,
 {
 	struct np_buf text = {0};
 	bool ok = true;
-	*out = (struct np_look){.peer = NP_DIAG_NONE};
-	by_cause(cause, out);
+	(void)np_diag_look_by_cause(cause, out);
 	if (self->kernels[cause->rank])
 		ok = choose_peer(self, cause, &out->peer);
 	if (ok && out->peer != NP_DIAG_NONE && cause->cause == NP_CAUSE_COMPUTE)

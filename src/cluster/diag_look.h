@@ -19,4 +19,7 @@ struct np_look {
 bool np_diag_look(struct np_diagnosis *self, const struct np_diag_cause *cause,
                   struct np_look *out);
 
+/* What the cause alone tells, without looking; true. */
+bool np_diag_look_by_cause(const struct np_diag_cause *cause, struct np_look *out);
+
 #endif

@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "cluster/diag_cost.h"
+#include "cluster/diag_link.h"
+#include "cluster/diag_look.h"
 #include "cluster/diag_path.h"
 #include "cluster/internal.h"
-
-static const char *text_of(const struct np_diagnosis *self, np_id id)
-{
-	return np_cluster_text(self->cluster, id).ptr;
-}
 
 const char *np_diag_group_name(const struct np_diagnosis *self, uint32_t group)
 {
@@ -140,51 +137,268 @@ static const struct np_column group_columns[] = {
 	{"times", "", NP_COL_INT, "how often"},
 };
 
+enum { SHOWN_GROUPS = 10 };
+
+struct group_sum {
+	uint32_t group, last, times; /* the rank that came last most often, and how often */
+	double wait_ns, transfer_ns;
+};
+
+static int by_wait(const void *a, const void *b)
+{
+	const struct group_sum *x = a, *y = b;
+	if (x->wait_ns != y->wait_ns)
+		return x->wait_ns > y->wait_ns ? -1 : 1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+static int by_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Runs of equal (group, last) in the sorted list: the longest of each group. */
+static void count_last(struct group_sum *sums, const uint64_t *pairs, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		size_t end = i;
+		while (end < n && pairs[end] == pairs[i])
+			end++;
+		struct group_sum *sum = &sums[pairs[i] >> 32];
+		if (end - i > sum->times) {
+			sum->times = (uint32_t)(end - i);
+			sum->last = (uint32_t)pairs[i];
+		}
+		i = end;
+	}
+}
+
+static void group_row(const struct np_diagnosis *self, const struct group_sum *sum,
+                      struct np_table *table)
+{
+	const struct np_diag_group *group = &self->groups.v[sum->group];
+	double n = (double)group->n_instances;
+	np_cell_cstr(table, np_diag_group_name(self, sum->group));
+	np_cell_int(table, group->n_ranks);
+	np_cell_int(table, group->expected);
+	np_cell_int(table, (int64_t)group->n_instances);
+	np_cell_real(table, sum->wait_ns / 1000 / n);
+	np_cell_real(table, sum->transfer_ns / 1000 / n);
+	np_cell_int(table, rank_id(self, sum->last));
+	np_cell_int(table, sum->times);
+}
+
+/* The groups in which ranks wait most. */
 static bool group_table(const struct np_diagnosis *self)
 {
 	struct np_table *table = NP_REPORT_TABLE(self->cluster->report, "diagnose_groups",
-	                                         "Collectives by communicator", group_columns);
-	struct sum {
-		double wait, transfer;
-	} *sums = np_calloc(self->groups.n + 1, sizeof *sums);
-	uint32_t *late = np_calloc(self->groups.n + 1, sizeof *late);
-	uint32_t *counts = np_calloc(self->n_ranks + 1, sizeof *counts);
-	NP_VEC(uint32_t) order = {0};
-	bool ok = sums && late && counts;
+	                                         "Communicators by waiting", group_columns);
+	struct group_sum *sums = np_calloc(self->groups.n + 1, sizeof *sums);
+	uint64_t *pairs = np_realloc(NULL, self->instances.n + 1, sizeof *pairs);
+	bool ok = sums && pairs;
 	for (uint32_t g = 0; ok && g < self->groups.n; g++)
-		ok = np_vec_push(&order, g);
+		sums[g].group = g;
 	for (size_t i = 0; ok && i < self->instances.n; i++) {
 		const struct np_diag_instance *k = &self->instances.v[i];
-		sums[k->group].wait += (double)k->waits / (k->n - 1);
-		sums[k->group].transfer += (double)k->transfer;
+		sums[k->group].wait_ns += (double)k->waits / (k->n - 1);
+		sums[k->group].transfer_ns += (double)k->transfer;
+		pairs[i] = (uint64_t)k->group << 32 | k->last;
 	}
-	for (uint32_t g = 0; ok && g < self->groups.n; g++) {
-		const struct np_diag_group *group = &self->groups.v[g];
-		uint32_t best = 0;
-		double n = group->n_instances > 0 ? (double)group->n_instances : 1;
-		memset(counts, 0, self->n_ranks * sizeof *counts);
-		for (size_t i = 0; i < self->instances.n && self->groups.n <= 64; i++)
-			if (self->instances.v[i].group == g)
-				counts[self->instances.v[i].last]++;
-		for (uint32_t r = 1; r < self->n_ranks; r++)
-			best = counts[r] > counts[best] ? r : best;
-		np_cell_cstr(table, np_diag_group_name(self, g));
-		np_cell_int(table, group->n_ranks);
-		np_cell_int(table, group->expected);
-		np_cell_int(table, (int64_t)group->n_instances);
-		np_cell_real(table, sums[g].wait / 1000 / n);
-		np_cell_real(table, sums[g].transfer / 1000 / n);
-		if (counts[best] > 0)
-			np_cell_int(table, rank_id(self, best));
-		else
-			np_cell_na(table);
-		np_cell_int(table, counts[best]);
+	if (ok) {
+		qsort(pairs, self->instances.n, sizeof *pairs, by_u64);
+		count_last(sums, pairs, self->instances.n);
+		qsort(sums, self->groups.n, sizeof *sums, by_wait);
 	}
+	for (size_t g = 0; ok && g < self->groups.n && g < SHOWN_GROUPS; g++)
+		if (self->groups.v[sums[g].group].n_instances > 0)
+			group_row(self, &sums[g], table);
 	np_free(sums);
-	np_free(late);
-	np_free(counts);
-	np_vec_release(&order);
+	np_free(pairs);
 	return ok;
+}
+
+/* ── findings ── */
+
+/* Half of the worst cases is enough to look closer at; the rest is told by its cause. */
+enum { MAX_LOOKS = 3 };
+#define GRAVE_SHARE 0.05 /* of the step */
+
+static const char *cause_title(enum np_cause cause)
+{
+	switch (cause) {
+	case NP_CAUSE_COMPUTE:
+		return "it computes longer than its peers";
+	case NP_CAUSE_IDLE:
+		return "its device idles longer than those of its peers";
+	case NP_CAUSE_TRANSFER:
+		return "it is held by the transfer in another communicator";
+	default:
+		return "why is not in the capture";
+	}
+}
+
+static void tell_cause(struct np_diagnosis *self, const struct np_diag_cause *cause,
+                       const struct np_look *look)
+{
+	struct np_report *report = self->cluster->report;
+	double part = share(self, cause->cost);
+	struct np_finding *finding = np_report_finding(
+		report, look->code, part >= GRAVE_SHARE ? NP_ERROR : NP_WARNING,
+		"rank %lld makes the others wait %.1f us per step (%.1f %%): %s",
+		(long long)rank_id(self, cause->rank), us_per_step(self, cause->cost), 100 * part,
+		cause_title((enum np_cause)cause->cause));
+	if (look->what)
+		np_finding_detail(finding, "%s", look->what);
+	const struct np_diag_instance *worst = &self->instances.v[cause->worst];
+	np_finding_evidence(finding, NULL, "diagnose_causes", NULL,
+	                    "late at %zu of %zu collectives of %s, at most %.1f us (number %u%s%s)",
+	                    cause->count, cause->of, np_diag_group_name(self, worst->group),
+	                    (double)worst->lateness / 1000, worst->seq,
+	                    worst->step == NP_NO_I64 ? "" : " of step ",
+	                    worst->step == NP_NO_I64
+	                            ? ""
+	                            : np_arena_printf(&self->cluster->arena, "%lld",
+	                                              (long long)worst->step));
+	if (cause->depth > 0)
+		np_finding_evidence(finding, NULL, "diagnose_causes", NULL,
+		                    "the delay reaches others through %u communicators",
+		                    cause->depth);
+	if (look->advice)
+		np_finding_advice(finding, "%s", look->advice);
+	np_finding_impact(finding, us_per_step(self, cause->cost), part);
+	np_finding_command(finding, "npuprof analyze %s",
+	                   np_shell_quote(report,
+	                                  self->cluster->ranks.v[cause->rank].capture->path));
+}
+
+static bool tell_causes(struct np_diagnosis *self, const struct np_diag_causes *causes)
+{
+	int looks = 0;
+	for (size_t i = 0; i < causes->list.n; i++) {
+		const struct np_diag_cause *cause = &causes->list.v[i];
+		struct np_look look;
+		if (!cause->accused)
+			continue;
+		if (looks++ < MAX_LOOKS ? !np_diag_look(self, cause, &look)
+		                        : !np_diag_look_by_cause(cause, &look))
+			return false;
+		tell_cause(self, cause, &look);
+	}
+	return true;
+}
+
+static const struct np_column link_columns[] = {
+	{"src", "", NP_COL_INT, "rank that sends"},
+	{"dst", "", NP_COL_INT, "rank that receives"},
+	{"transport", "", NP_COL_TEXT, "HCCS, RDMA, PCIE, SIO"},
+	{"op", "", NP_COL_TEXT, "operator"},
+	{"group", "", NP_COL_TEXT, "name of the communicator"},
+	{"gbps", "GB/s", NP_COL_REAL, "bandwidth"},
+	{"typical_gbps", "GB/s", NP_COL_REAL, "median of links of the same kind"},
+	{"ratio", "", NP_COL_REAL, "time per byte against the median; slow above 1.3"},
+	{"z", "", NP_COL_REAL, "robust z of the time per byte; slow above 3.5"},
+	{"extra_us", "us", NP_COL_REAL, "beyond what a typical link takes, per step"},
+};
+
+static void link_table(const struct np_diagnosis *self, const struct np_links *links)
+{
+	if (links->slow.n == 0)
+		return;
+	struct np_table *table = NP_REPORT_TABLE(self->cluster->report, "diagnose_links",
+	                                         "Links slower than their like", link_columns);
+	for (size_t i = 0; i < links->slow.n; i++) {
+		const struct np_slow_link *link = &links->slow.v[i];
+		np_cell_int(table, link->src);
+		np_cell_int(table, link->dst);
+		np_cell_text(table, np_cluster_text(self->cluster, link->transport));
+		np_cell_text(table, np_cluster_text(self->cluster, link->kind));
+		np_cell_cstr(table, *link->group ? link->group : NULL);
+		np_cell_real(table, link->gbps);
+		np_cell_real(table, link->typical_gbps);
+		np_cell_real(table, link->ratio);
+		np_cell_real(table, link->z);
+		np_cell_real(table, link->extra_us);
+	}
+}
+
+static void tell_links(const struct np_diagnosis *self, const struct np_links *links)
+{
+	if (links->slow.n == 0)
+		return;
+	const struct np_slow_link *worst = &links->slow.v[0];
+	double part = self->total > 0 ? worst->extra_us * 1000 * (double)self->n_steps /
+	                                        (double)self->total
+	                              : 0;
+	enum np_severity severity = part >= GRAVE_SHARE        ? NP_ERROR
+	                            : part >= NP_ACCUSE_SHARE ? NP_WARNING
+	                                                      : NP_INFO;
+	struct np_finding *finding;
+	struct np_report *report = self->cluster->report;
+	if (links->share == NP_SHARE_HOST)
+		finding = np_report_finding(report, "CLUSTER_SLOW_NODE", severity,
+		                            "%zu links are slow, all at host %s", links->slow.n,
+		                            links->host);
+	else if (links->share == NP_SHARE_RANK)
+		finding = np_report_finding(report, "CLUSTER_SLOW_NODE", severity,
+		                            "%zu links are slow, all at rank %lld", links->slow.n,
+		                            (long long)links->rank);
+	else
+		finding = np_report_finding(
+			report, "CLUSTER_SLOW_LINK", severity,
+			"link %lld to %lld (%s) is slow: %.2f GB/s against %.2f GB/s",
+			(long long)worst->src, (long long)worst->dst,
+			np_cluster_text(self->cluster, worst->transport).ptr, worst->gbps,
+			worst->typical_gbps);
+	np_finding_detail(finding, "Links of the same transport and traffic are compared by time "
+	                           "per byte: robust z above 3.5 and ratio above 1.3, in half of "
+	                           "the steps or more.");
+	np_finding_evidence(finding, NULL, "diagnose_links", NULL,
+	                    "%zu of %zu links; the worst takes %.1f us longer per step",
+	                    links->slow.n, links->n_links, worst->extra_us);
+	np_finding_advice(finding, "Check cable, port and switch of these links (hccn_tool, "
+	                           "npu-smi info -t hccs), retransmissions and other traffic.");
+	np_finding_impact(finding, worst->extra_us, part);
+}
+
+static void tell_clocks(const struct np_diagnosis *self)
+{
+	if (!self->by_duration)
+		return;
+	struct np_finding *finding = np_report_finding(
+		self->cluster->report, "CLUSTER_CLOCKS", NP_WARNING,
+		"clocks of %zu ranks do not fit the ends of their collectives", self->n_off);
+	np_finding_detail(finding,
+	                  "A collective ends nearly at once on all its ranks. Here the ends differ "
+	                  "by more than 50 us although host clocks were aligned, so who came last "
+	                  "is told by durations alone: who waited least came last.");
+	for (uint32_t r = 0, shown = 0; r < self->n_ranks && shown < 3; r++) {
+		const struct np_diag_fit *fit = &self->fits[r];
+		if (fit->n == 0 || (fit->spread <= 50000 && fit->median <= 50000 &&
+		                    fit->median >= -50000))
+			continue;
+		shown++;
+		np_finding_evidence(finding, self->cluster->ranks.v[r].capture->path, NULL, NULL,
+		                    "ends %.1f us after the others, ± %.1f us",
+		                    (double)fit->median / 1000, (double)fit->spread / 1000);
+	}
+	np_finding_advice(finding, "Are all captures of one run? Are the hosts' clocks stepped by "
+	                           "NTP while they were taken?");
+}
+
+static void tell_unmatched(const struct np_diagnosis *self)
+{
+	size_t all = self->first_op[self->n_ranks];
+	size_t lost = self->n_unmatched + self->n_no_group + self->n_p2p_unmatched;
+	if (lost == 0 || all == 0)
+		return;
+	struct np_finding *finding = np_report_finding(
+		self->cluster->report, "CLUSTER_UNMATCHED", NP_INFO,
+		"%zu of %zu operations have no partner on another rank", lost, all);
+	np_finding_evidence(finding, NULL, NULL, NULL,
+	                    "%zu without counterpart, %zu without a group, %zu point-to-point in "
+	                    "groups of more than two ranks",
+	                    self->n_unmatched, self->n_no_group, self->n_p2p_unmatched);
 }
 
 /* ── the whole ── */
@@ -234,22 +448,32 @@ static void release(struct np_diagnosis *self)
 	np_free(self->fits);
 }
 
+static bool tell(struct np_diagnosis *self, const struct np_path *path,
+                 const struct np_diag_causes *causes, const struct np_links *links)
+{
+	causes_table(self, causes);
+	path_table(self, path);
+	link_table(self, links);
+	clock_table(self);
+	if (!group_table(self) || !tell_causes(self, causes))
+		return false;
+	tell_links(self, links);
+	tell_clocks(self);
+	tell_unmatched(self);
+	return true;
+}
+
 static bool diagnose(struct np_diagnosis *self)
 {
-	struct np_path path;
-	struct np_diag_causes causes = {0};
+	struct np_path path = {.total = 0};
+	struct np_diag_causes causes = {.list = {0}};
+	struct np_links links = {.n_links = 0};
 	bool ok = np_diag_match(self) && np_diag_clock(self) && np_diag_arrive(self) &&
-	          np_diag_blame(self);
-	if (!ok)
-		return false;
-	ok = np_diag_path(self, &path) && np_diag_cost(self, &causes);
-	if (ok) {
-		causes_table(self, &causes);
-		path_table(self, &path);
-		clock_table(self);
-		ok = group_table(self);
-	}
+	          np_diag_blame(self) && np_diag_path(self, &path) &&
+	          np_diag_cost(self, &causes) && np_diag_links(self, &links) &&
+	          tell(self, &path, &causes, &links);
 	np_vec_release(&causes.list);
+	np_vec_release(&links.slow);
 	np_path_release(&path);
 	return ok;
 }
@@ -258,14 +482,16 @@ static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe 
                              struct np_err *err)
 {
 	struct np_diagnosis diag;
-	(void)self;
-	bool ok = gather(&diag, cluster) && diagnose(&diag);
-	(void)text_of;
+	bool ok = gather(&diag, cluster);
+	if (ok && diag.first_op[diag.n_ranks] == 0)
+		np_cluster_nothing(cluster, self, "no rank has recorded a collective");
+	else
+		ok = ok && diagnose(&diag);
 	release(&diag);
 	return ok ? NP_OK : np_err_nomem(err);
 }
 
-static const struct np_part *const parts[] = {&np_part_timeline, NULL};
+static const struct np_part *const parts[] = {&np_part_timeline, &np_part_links, NULL};
 
 const struct np_recipe np_recipe_diagnose = {
 	.name = "diagnose",

@@ -95,28 +95,6 @@ static bool is_total(np_str name)
 	return np_str_istarts(name, NP_STR("total"));
 }
 
-/* Of the database or the trace: exact. */
-static bool ops_of_device(struct build *self)
-{
-	const struct np_comm_ops *from = &self->profile->comm_ops;
-	const struct np_steps *steps = &self->profile->steps;
-	for (size_t i = 0; i < from->n; i++) {
-		size_t r = add_op(self, from->name[i], from->group[i], from->start_ns[i],
-		                  from->dur_ns[i]);
-		if (r == SIZE_MAX)
-			return false;
-		if (r == SIZE_MAX - 1)
-			continue;
-		self->ops->count[r] = from->count[i];
-		if (from->step[i] < steps->n)
-			self->ops->step[r] = steps->id[from->step[i]];
-		if (!np_digest_string(self->digest, &self->profile->strings, from->dtype[i],
-		                      &self->ops->dtype[r]))
-			return false;
-	}
-	return true;
-}
-
 /* Row of the kernel of this name that starts within 1 us of `start`, or SIZE_MAX. Kernels are
  * ordered by device, then start; captures of one rank have one device. */
 static size_t kernel_at(const struct np_kernels *k, uint32_t name, np_ns start)
@@ -134,6 +112,46 @@ static size_t kernel_at(const struct np_kernels *k, uint32_t name, np_ns start)
 		if (k->name[low] == name)
 			return low;
 	return SIZE_MAX;
+}
+
+/* The step whose host range covers the time: for ops that were launched before it began. */
+static uint32_t step_at(const struct np_steps *steps, np_ns t)
+{
+	for (size_t s = 0; s < steps->n; s++)
+		if (steps->host_start_ns[s] != NP_NO_I64 && steps->host_start_ns[s] <= t &&
+		    t <= steps->host_end_ns[s])
+			return (uint32_t)s;
+	return NP_NO_U32;
+}
+
+/* Of the database or the trace: exact. */
+static bool ops_of_device(struct build *self)
+{
+	const struct np_comm_ops *from = &self->profile->comm_ops;
+	const struct np_steps *steps = &self->profile->steps;
+	const struct np_kernels *kernels = &self->profile->kernels;
+	for (size_t i = 0; i < from->n; i++) {
+		size_t r = add_op(self, from->name[i], from->group[i], from->start_ns[i],
+		                  from->dur_ns[i]);
+		if (r == SIZE_MAX)
+			return false;
+		if (r == SIZE_MAX - 1)
+			continue;
+		self->ops->count[r] = from->count[i];
+		/* the kernels know the step; collectives alone do not */
+		size_t k = from->step[i] < steps->n ? SIZE_MAX
+		                                    : kernel_at(kernels, from->name[i],
+		                                                from->start_ns[i]);
+		uint32_t step = k != SIZE_MAX ? kernels->step[k] : from->step[i];
+		if (step == NP_NO_U32)
+			step = step_at(steps, from->start_ns[i]);
+		if (step < steps->n)
+			self->ops->step[r] = steps->id[step];
+		if (!np_digest_string(self->digest, &self->profile->strings, from->dtype[i],
+		                      &self->ops->dtype[r]))
+			return false;
+	}
+	return true;
 }
 
 /* Of communication.json: us as doubles; exact where the kernel table has the op, too. */
@@ -416,7 +434,7 @@ static const struct np_table_desc *const tables[] = {
 
 const struct np_part np_part_timeline = {
 	.name = "timeline",
-	.revision = 1,
+	.revision = 3,
 	.load = NP_KERNELS | NP_STEPS | NP_COMM_OPS | NP_COMM_SUMMARY | NP_STEP_TRACE,
 	.load_text = NP_KERNELS | NP_COMM_SUMMARY | NP_STEP_TRACE,
 	.tables = tables,
