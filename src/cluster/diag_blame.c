@@ -14,6 +14,8 @@
 enum {
 	MAX_DEPTH = 64,  /* groups that a blame moves through */
 	MAX_BACK = 4096, /* ops that are looked back for a common point */
+	MAX_GROUPS = 4,  /* of a sender, in which its peers are looked for */
+	EXPLAINS = 5,    /* a part explains a delay of at most so many times its length */
 };
 
 const char *np_cause_name(enum np_cause cause)
@@ -120,24 +122,29 @@ static bool contains(struct blame *self, uint32_t large, uint32_t small)
 
 /*
  * The latest instance before this one in which all its ranks took part, seen from
- * the rank that was last; NP_DIAG_NONE. Point-to-point ops bring nobody together,
- * so before one of these it is whatever collective the rank was in.
+ * the rank that was last; NP_DIAG_NONE.
+ *
+ * A send and its receive bring nobody together, and the two ranks do different
+ * things. The sender's peers are those of its other groups: before such an op it
+ * is the latest collective of each of the rank's groups in turn (tp, then dp),
+ * the first of which `from` tells: its group is looked for no more.
  */
-static uint32_t together_before(struct blame *self, uint32_t at)
+static uint32_t together_before(struct blame *self, uint32_t at, uint32_t *from, uint32_t skip)
 {
 	const struct np_diagnosis *diag = self->diag;
 	const struct np_diag_instance *instance = &diag->instances.v[at];
 	const struct np_diag_member *last = np_diag_member_of(diag, instance, instance->last);
 	uint32_t stop = last->row > MAX_BACK ? last->row - MAX_BACK : 0;
-	for (uint32_t row = last->row; row-- > stop;) {
+	for (uint32_t row = *from; row-- > stop;) {
 		uint32_t k = np_diag_instance_of(diag, last->rank, row);
-		if (k == NP_DIAG_NONE || k == at || diag->instances.v[k].p2p)
+		if (k == NP_DIAG_NONE || k == at || diag->instances.v[k].p2p ||
+		    diag->instances.v[k].group == skip)
 			continue;
-		if (instance->p2p)
-			return k;
-		if (diag->instances.v[k].n >= instance->n &&
-		    contains(self, diag->instances.v[k].group, instance->group))
-			return k;
+		if (!instance->p2p && (diag->instances.v[k].n < instance->n ||
+		                       !contains(self, diag->instances.v[k].group, instance->group)))
+			continue;
+		*from = row;
+		return k;
 	}
 	return NP_DIAG_NONE;
 }
@@ -161,19 +168,28 @@ static bool parts_between(const struct np_diagnosis *self, uint32_t rank, uint32
 	return to > from;
 }
 
-/* The op of `rank` that corresponds to the instance: its own; for a send or receive of two
- * other ranks, its next op of that kind. NP_DIAG_NONE. */
-static uint32_t counterpart(const struct np_diagnosis *self, const struct np_diag_instance *instance,
-                            uint32_t rank, uint32_t after)
+/*
+ * The op of `rank` that corresponds to the instance: its own; of a send or receive of two
+ * other ranks the one with the same number among its ops of that kind since `before`.
+ * NP_DIAG_NONE.
+ */
+static uint32_t counterpart(const struct np_diagnosis *self,
+                            const struct np_diag_instance *before,
+                            const struct np_diag_instance *instance, uint32_t rank)
 {
 	const struct np_diag_member *own = np_diag_member_of(self, instance, rank);
 	if (!instance->p2p || rank == instance->last)
 		return own ? own->row : NP_DIAG_NONE;
 	const struct np_diag_member *last = np_diag_member_of(self, instance, instance->last);
-	const struct np_timeline_ops *ops = self->ops[rank];
-	np_id type = self->ops[last->rank]->type[last->row];
-	for (uint32_t row = after + 1; row < ops->n; row++)
-		if (ops->type[row] == type)
+	const struct np_diag_member *from = np_diag_member_of(self, before, instance->last);
+	const struct np_timeline_ops *ops = self->ops[last->rank];
+	np_id type = ops->type[last->row];
+	size_t number = 0;
+	for (uint32_t row = from->row + 1; row <= last->row; row++)
+		number += ops->type[row] == type;
+	ops = self->ops[rank];
+	for (uint32_t row = np_diag_member_of(self, before, rank)->row + 1; row < ops->n; row++)
+		if (ops->type[row] == type && --number == 0)
 			return row;
 	return NP_DIAG_NONE;
 }
@@ -182,7 +198,7 @@ static bool parts_of(const struct np_diagnosis *self, const struct np_diag_insta
                      const struct np_diag_instance *instance, uint32_t rank, struct parts *out)
 {
 	const struct np_diag_member *a = np_diag_member_of(self, before, rank);
-	uint32_t b = a ? counterpart(self, instance, rank, a->row) : NP_DIAG_NONE;
+	uint32_t b = a ? counterpart(self, before, instance, rank) : NP_DIAG_NONE;
 	return b != NP_DIAG_NONE && parts_between(self, rank, a->row, b, out);
 }
 
@@ -214,37 +230,69 @@ static void settle(struct np_diag_instance *instance, uint32_t rank, enum np_cau
 	instance->culprit = rank;
 	instance->cause = (uint8_t)cause;
 	instance->blamed = true;
-	instance->busy = false;
 }
 
-/*
- * The op in the window of the last rank in which it waited longest for another, and the
- * total of what it waited; NP_DIAG_NONE when it never did.
- */
-static uint32_t longest_wait(const struct np_diagnosis *self, const struct np_diag_instance *before,
-                             const struct np_diag_instance *instance, np_ns *total,
-                             uint32_t *slowest)
+/* ── waiting in other groups: the blame moves on ── */
+
+/* Who made the last rank wait on its way, and by how much more than a peer. */
+struct tally {
+	uint32_t rank, group;
+	uint8_t cause, depth;
+	np_ns sum;
+};
+
+enum { MAX_TALLY = 64 };
+
+struct tallies {
+	struct tally v[MAX_TALLY];
+	size_t n;
+};
+
+static void count(struct tallies *self, struct tally one)
 {
-	uint32_t rank = instance->last, best = NP_DIAG_NONE;
-	uint32_t from = np_diag_member_of(self, before, rank)->row;
-	uint32_t to = np_diag_member_of(self, instance, rank)->row;
-	np_ns most = 0, longest = 0;
-	*total = 0;
-	*slowest = NP_DIAG_NONE;
-	for (uint32_t row = from + 1; row < to; row++) {
-		uint32_t k = np_diag_instance_of(self, rank, row);
-		if (k == NP_DIAG_NONE)
+	size_t i = 0;
+	while (i < self->n && (self->v[i].rank != one.rank || self->v[i].cause != one.cause ||
+	                       self->v[i].group != one.group))
+		i++;
+	if (i == MAX_TALLY)
+		return; /* so many culprits that none of them matters */
+	if (i == self->n)
+		self->v[self->n++] = (struct tally){one.rank, one.group, one.cause, 0, 0};
+	self->v[i].sum += one.sum;
+	if (one.depth > self->v[i].depth)
+		self->v[i].depth = one.depth;
+}
+
+/* Waiting for others in an op, and the rest of its duration; 0 where it is not matched. */
+static void wait_in(const struct np_diagnosis *self, uint32_t rank, uint32_t row, np_ns *wait,
+                    np_ns *rest)
+{
+	uint32_t k = np_diag_instance_of(self, rank, row);
+	*wait = *rest = 0;
+	if (k == NP_DIAG_NONE)
+		return;
+	const struct np_diag_instance *op = &self->instances.v[k];
+	*wait = np_diag_wait(self, op, np_diag_member_of(self, op, rank));
+	*rest = self->ops[rank]->dur_ns[row] - *wait;
+}
+
+/* The peer whose exposed communication is nearest to the median. */
+static uint32_t typical_peer(struct blame *self, const struct np_diag_instance *before,
+                             const struct np_diag_instance *instance, np_ns median)
+{
+	const struct np_diagnosis *diag = self->diag;
+	const struct np_diag_instance *peers = instance->p2p ? before : instance;
+	uint32_t best = NP_DIAG_NONE;
+	np_ns nearest = INT64_MAX;
+	for (uint32_t m = 0; m < peers->n; m++) {
+		struct parts parts;
+		uint32_t rank = diag->members.v[peers->first + m].rank;
+		if (rank == instance->last || !parts_of(diag, before, instance, rank, &parts))
 			continue;
-		const struct np_diag_instance *op = &self->instances.v[k];
-		np_ns wait = np_diag_wait(self, op, np_diag_member_of(self, op, rank));
-		*total += wait;
-		if (op->last != rank && wait > most) {
-			most = wait;
-			best = k;
-		}
-		if (op->transfer > longest) {
-			longest = op->transfer;
-			*slowest = op->group;
+		np_ns off = parts.exposed > median ? parts.exposed - median : median - parts.exposed;
+		if (off < nearest) {
+			nearest = off;
+			best = rank;
 		}
 	}
 	return best;
@@ -252,24 +300,61 @@ static uint32_t longest_wait(const struct np_diagnosis *self, const struct np_di
 
 static void blame_at(struct blame *self, uint32_t at, unsigned depth);
 
-/* Waiting in another group: whoever came last there, and for its reason. */
-static void pass_on(struct blame *self, struct np_diag_instance *instance,
-                    const struct np_diag_instance *before, np_ns excess, unsigned depth)
+/* One op on the way: what it cost this rank beyond the peer, put down to its culprit. */
+static void count_op(struct blame *self, uint32_t rank, uint32_t row, np_ns peer_wait,
+                     np_ns peer_rest, unsigned depth, struct tallies *tallies)
 {
 	struct np_diagnosis *diag = self->diag;
-	np_ns waited;
-	uint32_t slowest, k = longest_wait(diag, before, instance, &waited, &slowest);
-	if (k == NP_DIAG_NONE || waited < excess / 2 || diag->instances.v[k].busy) {
-		settle(instance, instance->last,
-		       slowest == NP_DIAG_NONE ? NP_CAUSE_UNKNOWN : NP_CAUSE_TRANSFER);
-		instance->cause_group = slowest;
+	np_ns wait, rest;
+	uint32_t k = np_diag_instance_of(diag, rank, row);
+	if (k == NP_DIAG_NONE || diag->instances.v[k].busy)
+		return;
+	wait_in(diag, rank, row, &wait, &rest);
+	struct np_diag_instance *op = &diag->instances.v[k];
+	if (wait > peer_wait && op->last != rank) {
+		blame_at(self, k, depth + 1);
+		count(tallies, (struct tally){op->culprit, op->cause_group, op->cause,
+		                              (uint8_t)(op->depth + 1), wait - peer_wait});
+	}
+	if (rest > peer_rest)
+		count(tallies,
+		      (struct tally){rank, op->group, NP_CAUSE_TRANSFER, 0, rest - peer_rest});
+}
+
+/*
+ * The ops of the last rank since `before`, beside those of a typical peer: ranks of one
+ * group run the same program, so the i-th op of one is the i-th of the other. Whoever is
+ * behind most of the difference is the culprit.
+ */
+static void pass_on(struct blame *self, struct np_diag_instance *instance,
+                    const struct np_diag_instance *before, const struct parts *excess,
+                    np_ns median, unsigned depth)
+{
+	struct np_diagnosis *diag = self->diag;
+	struct tallies tallies = {.n = 0};
+	uint32_t rank = instance->last, peer = typical_peer(self, before, instance, median);
+	uint32_t from = np_diag_member_of(diag, before, rank)->row;
+	uint32_t to = np_diag_member_of(diag, instance, rank)->row;
+	uint32_t peer_from = np_diag_member_of(diag, before, peer)->row;
+	uint32_t peer_to = counterpart(diag, before, instance, peer);
+	bool alike = peer_to - peer_from == to - from;
+	for (uint32_t i = 1; from + i < to; i++) {
+		np_ns wait = 0, rest = 0;
+		if (alike)
+			wait_in(diag, peer, peer_from + i, &wait, &rest);
+		count_op(self, rank, from + i, wait, rest, depth, &tallies);
+	}
+	const struct tally *most = NULL;
+	for (size_t i = 0; i < tallies.n; i++)
+		if (!most || tallies.v[i].sum > most->sum)
+			most = &tallies.v[i];
+	if (!most || most->sum * 10 < excess->exposed * 3) {
+		settle(instance, rank, NP_CAUSE_UNKNOWN);
 		return;
 	}
-	blame_at(self, k, depth + 1);
-	const struct np_diag_instance *other = &diag->instances.v[k];
-	settle(instance, other->culprit, (enum np_cause)other->cause);
-	instance->cause_group = other->cause_group;
-	instance->depth = (uint8_t)(other->depth + 1);
+	settle(instance, most->rank, (enum np_cause)most->cause);
+	instance->cause_group = most->group;
+	instance->depth = most->depth;
 }
 
 /* ── captures without kernels: the step rows tell computing from idle ── */
@@ -323,42 +408,50 @@ static enum np_cause by_step(struct blame *self, uint32_t rank, int64_t step)
 
 /* ── the verdict on one instance ── */
 
-static void judge(struct blame *self, struct np_diag_instance *instance,
+/* Settles the instance; false when what happened since `before` does not explain it. */
+static bool judge(struct blame *self, struct np_diag_instance *instance,
                   const struct np_diag_instance *before, unsigned depth)
 {
 	struct parts own, typical;
 	uint32_t rank = instance->last;
+	settle(instance, rank, NP_CAUSE_UNKNOWN);
 	if (!parts_of(self->diag, before, instance, rank, &own) ||
-	    !median_parts(self, before, instance, &typical)) {
-		settle(instance, rank, NP_CAUSE_UNKNOWN);
-		return;
-	}
-	np_ns compute = own.compute - typical.compute;
-	np_ns exposed = own.exposed - typical.exposed;
-	np_ns idle = own.idle - typical.idle;
-	np_ns most = compute > idle ? compute : idle;
-	if (exposed > most && exposed > 0)
-		pass_on(self, instance, before, exposed, depth);
-	else if (most <= 0)
-		settle(instance, rank, NP_CAUSE_UNKNOWN);
-	else if (!self->diag->has_kernels)
+	    !median_parts(self, before, instance, &typical))
+		return false;
+	struct parts excess = {own.compute - typical.compute, own.exposed - typical.exposed,
+	                       own.idle - typical.idle};
+	np_ns most = excess.compute > excess.idle ? excess.compute : excess.idle;
+	if (excess.exposed > most && excess.exposed > 0)
+		pass_on(self, instance, before, &excess, typical.exposed, depth);
+	else if (most > 0 && !self->diag->has_kernels)
 		settle(instance, rank, by_step(self, rank, instance->step));
-	else
-		settle(instance, rank, compute >= idle ? NP_CAUSE_COMPUTE : NP_CAUSE_IDLE);
+	else if (most > 0)
+		settle(instance, rank,
+		       excess.compute >= excess.idle ? NP_CAUSE_COMPUTE : NP_CAUSE_IDLE);
+	np_ns all = excess.exposed > most ? excess.exposed : most;
+	return instance->cause != NP_CAUSE_UNKNOWN && all * EXPLAINS > instance->lateness;
 }
 
 static void blame_at(struct blame *self, uint32_t at, unsigned depth)
 {
-	struct np_diag_instance *instance = &self->diag->instances.v[at];
+	struct np_diagnosis *diag = self->diag;
+	struct np_diag_instance *instance = &diag->instances.v[at];
 	if (instance->blamed)
 		return;
+	settle(instance, instance->last, depth < MAX_DEPTH ? NP_CAUSE_START : NP_CAUSE_UNKNOWN);
 	instance->busy = true;
-	uint32_t k = depth < MAX_DEPTH ? together_before(self, at) : NP_DIAG_NONE;
-	if (k == NP_DIAG_NONE)
-		settle(instance, instance->last,
-		       depth < MAX_DEPTH ? NP_CAUSE_START : NP_CAUSE_UNKNOWN);
-	else
-		judge(self, instance, &self->diag->instances.v[k], depth);
+	uint32_t from = np_diag_member_of(diag, instance, instance->last)->row;
+	uint32_t skip = NP_DIAG_NONE;
+	for (int tries = 0; depth < MAX_DEPTH && tries < MAX_GROUPS; tries++) {
+		uint32_t k = together_before(self, at, &from, skip);
+		if (k == NP_DIAG_NONE)
+			break;
+		instance->busy = true;
+		if (judge(self, instance, &diag->instances.v[k], depth) || !instance->p2p)
+			break;
+		skip = diag->instances.v[k].group;
+	}
+	instance->busy = false;
 }
 
 bool np_diag_blame(struct np_diagnosis *self)

@@ -34,7 +34,7 @@ struct build {
 	uint32_t no_group;
 };
 
-/* ── ops ── */
+/* ── ops, from the best source there is ── */
 
 /* "hcom_allReduce__865_0_1" → "allreduce" */
 static np_str short_type(np_str name, char out[64])
@@ -82,6 +82,39 @@ static size_t add_op(struct build *self, uint32_t name, uint32_t group, np_ns st
 	ops->count[r] = ops->step[r] = NP_NO_I64;
 	ops->wait_us[r] = ops->transit_us[r] = NAN;
 	return r;
+}
+
+/*
+ * Of the kernel table alone (level 0 has no communication.json): names like
+ * hcom_allReduce__271_0_1, whose second part is the end of the group's hash.
+ */
+static bool ops_of_kernels(struct build *self)
+{
+	const struct np_kernels *k = &self->profile->kernels;
+	const struct np_intern *strings = &self->profile->strings;
+	for (size_t i = 0; i < k->n; i++) {
+		np_str rest, name = np_intern_get(strings, k->name[i]);
+		if (!np_str_istarts(name, NP_STR("hcom_")))
+			continue;
+		size_t r = add_op(self, k->name[i], NP_ID_NONE, k->start_ns[i], k->dur_ns[i]);
+		if (r == SIZE_MAX)
+			return false;
+		if (r == SIZE_MAX - 1)
+			continue;
+		if (k->step[i] < self->profile->steps.n)
+			self->ops->step[r] = self->profile->steps.id[k->step[i]];
+		(void)np_str_cut(np_str_from(name, 5), '_', &rest);
+		(void)np_str_cut(rest, '_', &rest); /* two of them */
+		np_str group = np_str_cut(rest, '_', &rest);
+		uint64_t number;
+		if (!np_str_to_u64(group, &number))
+			continue;
+		self->no_group--;
+		self->ops->group[r] = np_intern_add(&self->digest->strings, group);
+		if (self->ops->group[r] == NP_ID_NONE)
+			return false;
+	}
+	return true;
 }
 
 /* Recorded waits by (name, group, step): the rows of comm_time. */
@@ -396,9 +429,12 @@ static bool sort_steps(struct np_timeline_steps *steps)
 static bool build(struct build *self)
 {
 	struct np_timeline_facts *facts = np_digest_table(self->digest, &np_timeline_facts_desc);
-	bool device = self->profile->comm_ops.n > 0;
-	if (!(device ? ops_of_device(self) : ops_of_summary(self)) || !sort_ops(self->ops) ||
-	    (device && !add_waits(self)) || !make_sums(self) || !make_steps(self))
+	bool device = self->profile->comm_ops.n > 0, summary = self->profile->comm_time.n > 0;
+	if (!(device    ? ops_of_device(self)
+	      : summary ? ops_of_summary(self)
+	                : ops_of_kernels(self)) ||
+	    !sort_ops(self->ops) || (device && !add_waits(self)) || !make_sums(self) ||
+	    !make_steps(self))
 		return false;
 	put_sums(self);
 	if (!sort_steps(self->steps))
@@ -434,7 +470,7 @@ static const struct np_table_desc *const tables[] = {
 
 const struct np_part np_part_timeline = {
 	.name = "timeline",
-	.revision = 3,
+	.revision = 4,
 	.load = NP_KERNELS | NP_STEPS | NP_COMM_OPS | NP_COMM_SUMMARY | NP_STEP_TRACE,
 	.load_text = NP_KERNELS | NP_COMM_SUMMARY | NP_STEP_TRACE,
 	.tables = tables,
