@@ -67,11 +67,11 @@ struct np_diag_group {
 /* A clock: a host, or a rank whose host is not known. */
 struct np_diag_domain {
 	const char *name;
-	np_ns offset;        /* its clock minus that of the first domain, at `zero` */
-	double drift_ppm;    /* change of the offset, 0 where it is not significant */
-	np_ns spread;        /* median absolute deviation of what remains */
-	size_t n;            /* collectives that it was measured by */
-	bool known;          /* connected with the first domain by collectives */
+	np_ns offset;     /* its clock minus that of the first domain, at `zero` */
+	double drift_ppm; /* change of the offset, 0 where it is not significant */
+	np_ns spread;     /* median absolute deviation of what remains */
+	size_t n;         /* collectives that it was measured by */
+	bool known;       /* connected with the first domain by collectives */
 	uint32_t ranks;
 };
 
@@ -86,10 +86,10 @@ struct np_diagnosis {
 	size_t n_ranks;
 	const struct np_timeline_ops **ops;     /* by row of the rank */
 	const struct np_timeline_steps **steps; /* by row of the rank */
-	size_t *first_op;     /* n_ranks + 1: where a rank's ops begin in instance_of */
+	size_t *first_op;      /* n_ranks + 1: where a rank's ops begin in instance_of */
 	uint32_t *instance_of; /* by op of all ranks; NP_DIAG_NONE */
-	bool *kernels;    /* by row of the rank: its kernels are recorded */
-	bool has_kernels; /* all have: computing between ops is known */
+	bool *kernels;         /* by row of the rank: its kernels are recorded */
+	bool has_kernels;      /* all have: computing between ops is known */
 
 	NP_VEC(struct np_diag_group) groups;
 	NP_VEC(struct np_diag_instance) instances;
@@ -98,13 +98,13 @@ struct np_diagnosis {
 
 	uint32_t *domain_of; /* by row of the rank */
 	NP_VEC(struct np_diag_domain) domains;
-	np_ns zero;      /* the time at which offsets are meant */
+	np_ns zero;               /* the time at which offsets are meant */
 	struct np_diag_fit *fits; /* by row of the rank */
 	size_t n_off;     /* ranks whose ends do not fit although their clock is corrected */
 	bool by_duration; /* clocks can't be trusted: who came last is told by durations */
 	size_t n_clamped; /* ends before the last arrival */
 
-	np_ns total;  /* sum over steps of their length in the common clock */
+	np_ns total; /* sum over steps of their length in the common clock */
 	size_t n_steps;
 };
 
@@ -136,7 +136,8 @@ np_ns np_diag_wait(const struct np_diagnosis *self, const struct np_diag_instanc
                    const struct np_diag_member *m);
 
 /* The instance of an op, or NP_DIAG_NONE. */
-static inline uint32_t np_diag_instance_of(const struct np_diagnosis *self, uint32_t rank, uint32_t row)
+static inline uint32_t np_diag_instance_of(const struct np_diagnosis *self, uint32_t rank,
+                                           uint32_t row)
 {
 	return self->instance_of[self->first_op[rank] + row];
 }

@@ -140,8 +140,9 @@ static uint32_t together_before(struct blame *self, uint32_t at, uint32_t *from,
 		if (k == NP_DIAG_NONE || k == at || diag->instances.v[k].p2p ||
 		    diag->instances.v[k].group == skip)
 			continue;
-		if (!instance->p2p && (diag->instances.v[k].n < instance->n ||
-		                       !contains(self, diag->instances.v[k].group, instance->group)))
+		if (!instance->p2p &&
+		    (diag->instances.v[k].n < instance->n ||
+		     !contains(self, diag->instances.v[k].group, instance->group)))
 			continue;
 		*from = row;
 		return k;
@@ -173,8 +174,7 @@ static bool parts_between(const struct np_diagnosis *self, uint32_t rank, uint32
  * other ranks the one with the same number among its ops of that kind since `before`.
  * NP_DIAG_NONE.
  */
-static uint32_t counterpart(const struct np_diagnosis *self,
-                            const struct np_diag_instance *before,
+static uint32_t counterpart(const struct np_diagnosis *self, const struct np_diag_instance *before,
                             const struct np_diag_instance *instance, uint32_t rank)
 {
 	const struct np_diag_member *own = np_diag_member_of(self, instance, rank);
@@ -289,7 +289,8 @@ static uint32_t typical_peer(struct blame *self, const struct np_diag_instance *
 		uint32_t rank = diag->members.v[peers->first + m].rank;
 		if (rank == instance->last || !parts_of(diag, before, instance, rank, &parts))
 			continue;
-		np_ns off = parts.exposed > median ? parts.exposed - median : median - parts.exposed;
+		np_ns off =
+			parts.exposed > median ? parts.exposed - median : median - parts.exposed;
 		if (off < nearest) {
 			nearest = off;
 			best = rank;
@@ -327,8 +328,8 @@ static void count_op(struct blame *self, uint32_t rank, uint32_t row, np_ns peer
  * behind most of the difference is the culprit.
  */
 static void pass_on(struct blame *self, struct np_diag_instance *instance,
-                    const struct np_diag_instance *before, const struct parts *excess,
-                    np_ns median, unsigned depth)
+                    const struct np_diag_instance *before, const struct parts *excess, np_ns median,
+                    unsigned depth)
 {
 	struct np_diagnosis *diag = self->diag;
 	struct tallies tallies = {.n = 0};

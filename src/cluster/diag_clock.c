@@ -20,9 +20,9 @@
 
 enum {
 	ROUNDS = 6,
-	DRIFT_MIN = 6,         /* collectives below which no drift is looked for */
-	LEAST_DRIFT_NS = 1000, /* change of an offset that is too small to matter */
-	UNCERTAIN_NS = 50000,  /* deviation of ends above which clocks are not trusted */
+	DRIFT_MIN = 6,        /* collectives below which no drift is looked for */
+	LEAST_DRIFT_NS = 300, /* change of an offset that is too small to matter */
+	UNCERTAIN_NS = 50000, /* deviation of ends above which clocks are not trusted */
 };
 
 /* The end of one collective in one clock: the median of the clock's ranks in it. */
@@ -66,9 +66,8 @@ np_ns np_diag_median(np_ns *v, size_t n)
 np_ns np_diag_time(const struct np_diagnosis *self, uint32_t rank, np_ns t)
 {
 	const struct np_diag_domain *domain = &self->domains.v[self->domain_of[rank]];
-	double drift = domain->drift_ppm == 0
-	                       ? 0
-	                       : (double)(t - self->zero) * domain->drift_ppm * 1e-6;
+	double drift =
+		domain->drift_ppm == 0 ? 0 : (double)(t - self->zero) * domain->drift_ppm * 1e-6;
 	return t - domain->offset - (np_ns)llround(drift);
 }
 
@@ -92,11 +91,11 @@ static bool find_domains(struct np_diagnosis *self)
 		uint32_t d = *name ? np_map_get(&known, id, NP_DIAG_NONE) : NP_DIAG_NONE;
 		if (d == NP_DIAG_NONE) {
 			d = (uint32_t)self->domains.n;
-			struct np_diag_domain domain = {.name = *capture->host ? capture->host : name};
+			struct np_diag_domain domain = {.name = *capture->host ? capture->host
+			                                                       : name};
 			if (!*name)
-				domain.name = np_arena_printf(
-					&self->cluster->arena, "rank %lld",
-					(long long)cluster->ranks.v[r].rank);
+				domain.name = np_arena_printf(&self->cluster->arena, "rank %lld",
+				                              (long long)cluster->ranks.v[r].rank);
 			ok = domain.name && id != NP_ID_NONE &&
 			     np_vec_push(&self->domains, domain) &&
 			     (!*name || np_map_put(&known, id, d));
@@ -113,9 +112,9 @@ static bool find_domains(struct np_diagnosis *self)
 
 bool np_diag_synchronises(const struct np_diagnosis *self, const struct np_diag_instance *instance)
 {
-	static const char *const types[] = {"allreduce",    "allgather",     "allgatherv",
+	static const char *const types[] = {"allreduce",     "allgather",      "allgatherv",
 	                                    "reducescatter", "reducescatterv", "alltoall",
-	                                    "alltoallv",    "alltoallvc",    "barrier"};
+	                                    "alltoallv",     "alltoallvc",     "barrier"};
 	const struct np_diag_member *m = &self->members.v[instance->first];
 	np_str type = np_cluster_text(self->cluster, self->ops[m->rank]->type[m->row]);
 	for (size_t i = 0; !instance->p2p && i < sizeof types / sizeof *types; i++)
@@ -290,8 +289,8 @@ static void span(struct fit *self)
 static np_ns predicted(const struct fit *self, const struct seen *seen)
 {
 	const struct np_diag_domain *d = &self->diag->domains.v[seen->domain];
-	return d->offset + (np_ns)llround((double)(seen->end - self->diag->zero) *
-	                                  d->drift_ppm * 1e-6);
+	return d->offset +
+	       (np_ns)llround((double)(seen->end - self->diag->zero) * d->drift_ppm * 1e-6);
 }
 
 static void refine_truth(struct fit *self)
@@ -300,7 +299,8 @@ static void refine_truth(struct fit *self)
 		size_t end = i, n = 0;
 		for (; end < self->seen.n && self->seen.v[end].instance == self->seen.v[i].instance;
 		     end++)
-			self->scratch[n++] = self->seen.v[end].end - predicted(self, &self->seen.v[end]);
+			self->scratch[n++] =
+				self->seen.v[end].end - predicted(self, &self->seen.v[end]);
 		np_ns median = np_diag_median(self->scratch, n);
 		for (; i < end; i++)
 			self->truth[i] = median;
@@ -350,8 +350,8 @@ static void refine_domain(struct fit *self, size_t d, bool drift)
 	/* a drift is most of its own noise around a constant: look at what the line leaves */
 	domain->drift_ppm = t2 > t1 ? change / (double)(t2 - t1) * 1e6 : 0;
 	np_ns offset = domain->offset;
-	domain->offset = early - (np_ns)llround((double)(t1 - self->diag->zero) *
-	                                        domain->drift_ppm * 1e-6);
+	domain->offset =
+		early - (np_ns)llround((double)(t1 - self->diag->zero) * domain->drift_ppm * 1e-6);
 	domain->spread = spread_of(self, from, to);
 	double error = 4 * 1.4826 * (double)domain->spread / sqrt((double)(to - from) / 2);
 	if (fabs(change) > error + LEAST_DRIFT_NS && domain->spread < noise)
@@ -413,9 +413,9 @@ static bool find_offs(const struct np_diagnosis *self, np_ns *scratch, struct of
 			scratch[m] = np_diag_end(self, &members[m]);
 		np_ns median = np_diag_median(scratch, instance->n);
 		for (uint32_t m = 0; ok && m < instance->n; m++)
-			ok = np_vec_push(&offs, (struct off){members[m].rank,
-			                                     np_diag_end(self, &members[m]) -
-			                                             median});
+			ok = np_vec_push(&offs,
+			                 (struct off){members[m].rank,
+			                              np_diag_end(self, &members[m]) - median});
 	}
 	*out = offs.v;
 	*n = offs.n;

@@ -17,14 +17,14 @@ enum { LEAST_LIKE = 4 }; /* links below which there is nothing to compare with *
 
 /* ── the part: totals per link ── */
 
-#define LINK_COLUMNS(X)                                              \
-	X(np_id, group, "decimal hash of the communicator")          \
-	X(np_id, kind, "allreduce, send: the operator")              \
-	X(np_id, transport, "HCCS, RDMA, …")                         \
-	X(int64_t, step, "step id")                                  \
-	X(uint32_t, src, "rank within the group")                    \
-	X(uint32_t, dst, "rank within the group")                    \
-	X(double, mb, "size, 1e6 bytes")                             \
+#define LINK_COLUMNS(X)                                     \
+	X(np_id, group, "decimal hash of the communicator") \
+	X(np_id, kind, "allreduce, send: the operator")     \
+	X(np_id, transport, "HCCS, RDMA, …")                \
+	X(int64_t, step, "step id")                         \
+	X(uint32_t, src, "rank within the group")           \
+	X(uint32_t, dst, "rank within the group")           \
+	X(double, mb, "size, 1e6 bytes")                    \
 	X(double, ms, "time")
 
 NP_TABLE_STRUCT(np_digest_links, LINK_COLUMNS);
@@ -68,7 +68,8 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 		rows->ms[r] = from->transit_ms[i];
 		if (rows->kind[r] == NP_ID_NONE ||
 		    !np_digest_string(job->digest, strings, from->group[i], &rows->group[r]) ||
-		    !np_digest_string(job->digest, strings, from->transport[i], &rows->transport[r]))
+		    !np_digest_string(job->digest, strings, from->transport[i],
+		                      &rows->transport[r]))
 			return np_err_nomem(err);
 	}
 	return NP_OK;
@@ -178,8 +179,7 @@ static bool collect(struct flat *self, struct np_links *out)
 				out->n_unmapped++;
 				continue;
 			}
-			np_str name = np_str_of(
-				group->recorded ? group->recorded->name : "");
+			np_str name = np_str_of(group->recorded ? group->recorded->name : "");
 			self->name[at] = np_intern_add(&cluster->strings, name);
 			self->kind[at] = rows->kind[i];
 			self->transport[at] = rows->transport[i];
@@ -259,9 +259,8 @@ static bool judge_like(struct judge *self, const uint32_t *order, size_t n)
 		slow.dst = self->flat->dst[link->row];
 		slow.transport = self->flat->transport[link->row];
 		slow.kind = self->flat->kind[link->row];
-		slow.group = np_cluster_text(self->flat->diag->cluster,
-		                             self->flat->name[link->row])
-		                     .ptr;
+		slow.group =
+			np_cluster_text(self->flat->diag->cluster, self->flat->name[link->row]).ptr;
 		slow.gbps = 1 / link->cost;
 		slow.typical_gbps = 1 / typical;
 		slow.extra_us = (link->ms - link->mb * typical) * 1000 /
@@ -321,30 +320,75 @@ static const char *host_of(const struct np_diagnosis *self, int64_t rank)
 	return *capture->host ? capture->host : capture->host_uid;
 }
 
-static void find_common(const struct np_diagnosis *self, struct np_links *out)
+static bool same_pair(const struct np_slow_link *a, const struct np_slow_link *b)
+{
+	return (a->src == b->src && a->dst == b->dst) || (a->src == b->dst && a->dst == b->src);
+}
+
+static bool touches(const struct np_slow_link *link, int64_t rank)
+{
+	return link->src == rank || link->dst == rank;
+}
+
+/* One host or one rank that all slow links touch. */
+static void find_end(const struct np_diagnosis *self, struct np_links *out, int64_t rank)
 {
 	enum { LEAST_SLOW = 3 };
 	const struct np_slow_link *v = out->slow.v;
-	if (out->slow.n < LEAST_SLOW)
+	const char *host = host_of(self, rank);
+	bool by_rank = true, by_host = *host != '\0' && self->domains.n > 1;
+	for (size_t i = 1; i < out->slow.n; i++) {
+		by_rank &= touches(&v[i], rank);
+		by_host &= strcmp(host_of(self, v[i].src), host) == 0 ||
+		           strcmp(host_of(self, v[i].dst), host) == 0;
+	}
+	if (out->slow.n >= LEAST_SLOW && by_rank) {
+		out->share = NP_SHARE_RANK;
+		out->rank = rank;
+	} else if (out->slow.n >= LEAST_SLOW && by_host && out->share == NP_SHARE_NONE) {
+		out->share = NP_SHARE_HOST;
+		out->host = host;
+	}
+}
+
+static void find_common(const struct np_diagnosis *self, struct np_links *out)
+{
+	const struct np_slow_link *v = out->slow.v;
+	bool pair = true;
+	for (size_t i = 1; i < out->slow.n; i++)
+		pair &= same_pair(&v[0], &v[i]);
+	if (out->slow.n == 0)
 		return;
-	for (int end = 0; end < 2; end++) {
-		int64_t rank = end ? v[0].dst : v[0].src;
-		const char *host = host_of(self, rank);
-		bool by_rank = true, by_host = *host != '\0';
-		for (size_t i = 1; i < out->slow.n; i++) {
-			by_rank &= v[i].src == rank || v[i].dst == rank;
-			by_host &= strcmp(host_of(self, v[i].src), host) == 0 ||
-			           strcmp(host_of(self, v[i].dst), host) == 0;
-		}
-		if (by_rank) {
-			out->share = NP_SHARE_RANK;
-			out->rank = rank;
-			return;
-		}
-		if (by_host && out->share == NP_SHARE_NONE && self->domains.n > 1) {
-			out->share = NP_SHARE_HOST;
-			out->host = host;
-		}
+	if (pair) {
+		out->share = NP_SHARE_PAIR;
+		return;
+	}
+	find_end(self, out, v[0].src);
+	if (out->share != NP_SHARE_RANK)
+		find_end(self, out, v[0].dst);
+}
+
+static int by_ends(const void *a, const void *b)
+{
+	const struct np_slow_link *x = a, *y = b;
+	if (x->src != y->src)
+		return x->src < y->src ? -1 : 1;
+	if (x->dst != y->dst)
+		return x->dst < y->dst ? -1 : 1;
+	return (x->extra_us < y->extra_us) - (x->extra_us > y->extra_us);
+}
+
+/* A link carries several kinds of traffic, one after the other. */
+static void find_cost(struct np_links *out)
+{
+	double sum = 0;
+	if (out->slow.n > 0)
+		qsort(out->slow.v, out->slow.n, sizeof *out->slow.v, by_ends);
+	for (size_t i = 0; i < out->slow.n; i++) {
+		const struct np_slow_link *link = &out->slow.v[i];
+		bool same = i > 0 && link[-1].src == link->src && link[-1].dst == link->dst;
+		sum = same ? sum + link->extra_us : link->extra_us;
+		out->cost_us = sum > out->cost_us ? sum : out->cost_us;
 	}
 }
 
@@ -374,6 +418,7 @@ bool np_diag_links(struct np_diagnosis *self, struct np_links *out)
 	}
 	ok = ok && link && judge.scratch && judge_all(&judge, link);
 	out->n_links = links.n;
+	find_cost(out);
 	if (out->slow.n > 0)
 		qsort(out->slow.v, out->slow.n, sizeof *out->slow.v, by_extra);
 	find_common(self, out);

@@ -25,6 +25,7 @@ struct np_slow_link {
 
 enum np_slow_share {
 	NP_SHARE_NONE,
+	NP_SHARE_PAIR, /* all are between the same two ranks */
 	NP_SHARE_RANK, /* all slow links touch one rank */
 	NP_SHARE_HOST, /* … or one host */
 };
@@ -32,6 +33,7 @@ enum np_slow_share {
 struct np_links {
 	NP_VEC(struct np_slow_link) slow; /* by extra time, largest first */
 	size_t n_links, n_unmapped;       /* unmapped: ends whose global rank is not known */
+	double cost_us; /* of the worst pair of ranks, all its traffic, one direction, per step */
 	enum np_slow_share share;
 	int64_t rank;     /* SHARE_RANK */
 	const char *host; /* SHARE_HOST */

@@ -114,8 +114,8 @@ static np_str shape_key(struct kernels *self, int side, size_t row)
 static struct type *type_of(struct kernels *self, int side, size_t row)
 {
 	const struct np_profile *p = self->profile[side];
-	uint32_t name = p->kernels.type[row] != NP_ID_NONE ? p->kernels.type[row]
-	                                                   : p->kernels.name[row];
+	uint32_t name =
+		p->kernels.type[row] != NP_ID_NONE ? p->kernels.type[row] : p->kernels.name[row];
 	uint32_t id = np_intern_add(&self->types, np_intern_get(&p->strings, name));
 	if (id == NP_ID_NONE)
 		return NULL;
@@ -252,8 +252,8 @@ static bool look_at_kernels(struct np_diagnosis *self, const struct np_diag_caus
 	bool loaded = ok;
 	const uint32_t rows[2] = {cause->rank, out->peer};
 	for (int side = 0; loaded && side < 2; side++) {
-		enum np_status status =
-			np_cluster_load(self->cluster, rows[side], LOAD, &kernels.profile[side], &err);
+		enum np_status status = np_cluster_load(self->cluster, rows[side], LOAD,
+		                                        &kernels.profile[side], &err);
 		loaded = status == NP_OK;
 		ok &= status != NP_E_NOMEM;
 	}
@@ -283,9 +283,8 @@ static enum np_status idle_of(const struct np_diagnosis *self, uint32_t rank,
 	                                     .step = self->cluster->options->step};
 	if (!scratch)
 		return NP_E_NOMEM;
-	enum np_status status =
-		np_analysis_prepare(&analysis, self->cluster->ranks.v[rank].capture, &options,
-	                            scratch, 0, &err);
+	enum np_status status = np_analysis_prepare(&analysis, self->cluster->ranks.v[rank].capture,
+	                                            &options, scratch, 0, &err);
 	*known = status == NP_OK;
 	if (status == NP_OK && !np_links_build(&analysis))
 		status = NP_E_NOMEM;
@@ -320,9 +319,8 @@ static bool look_at_host(struct np_diagnosis *self, const struct np_diag_cause *
 		return true;
 	enum np_idle_class class = (enum np_idle_class)top;
 	np_buf_printf(text, "its device idles %.1f us longer than that of rank %lld; %s: +%.1f us",
-	              (double)total / 1000,
-	              (long long)self->cluster->ranks.v[out->peer].rank, np_idle_what(class),
-	              (double)most / 1000);
+	              (double)total / 1000, (long long)self->cluster->ranks.v[out->peer].rank,
+	              np_idle_what(class), (double)most / 1000);
 	out->advice = np_idle_advice(class);
 	if (np_idle_is_host(class) || class == NP_IDLE_LAUNCH)
 		out->code = "CLUSTER_HOST_BOUND";
@@ -357,8 +355,7 @@ bool np_diag_look_by_cause(const struct np_diag_cause *cause, struct np_look *ou
 	return true;
 }
 
-bool np_diag_look(struct np_diagnosis *self, const struct np_diag_cause *cause,
-                  struct np_look *out)
+bool np_diag_look(struct np_diagnosis *self, const struct np_diag_cause *cause, struct np_look *out)
 {
 	struct np_buf text = {0};
 	bool ok = true;

@@ -27,7 +27,8 @@ struct flat {
 	uint64_t *sign;  /* type, dtype, count: equal on all ranks */
 };
 
-static bool is_type(const struct np_diagnosis *self, const struct np_diag_member *op, const char *type)
+static bool is_type(const struct np_diagnosis *self, const struct np_diag_member *op,
+                    const char *type)
 {
 	return np_str_is(np_cluster_text(self->cluster, self->ops[op->rank]->type[op->row]), type);
 }
@@ -114,7 +115,8 @@ static uint64_t sign_of(const struct np_diagnosis *self, const struct np_diag_me
 }
 
 /* Which way a point-to-point op goes; NP_DIAG_NONE: its partner can't be told. */
-static uint32_t way_of(const struct np_diagnosis *self, const struct np_diag_member *op, uint32_t group)
+static uint32_t way_of(const struct np_diagnosis *self, const struct np_diag_member *op,
+                       uint32_t group)
 {
 	const struct np_diag_group *g = &self->groups.v[group];
 	bool send = is_send(self, op), receive = is_receive(self, op);
@@ -179,8 +181,8 @@ static bool align_middle(struct align *self, struct run a, struct run b, uint32_
 	if (n == 0 || m == 0 || n > MAX_MIDDLE || m > MAX_MIDDLE)
 		return true;
 	if (!self->table)
-		self->table = np_realloc(NULL, (MAX_MIDDLE + 1) * (MAX_MIDDLE + 1),
-		                         sizeof *self->table);
+		self->table =
+			np_realloc(NULL, (MAX_MIDDLE + 1) * (MAX_MIDDLE + 1), sizeof *self->table);
 	if (!self->table)
 		return false;
 	uint16_t *t = self->table;
@@ -211,7 +213,8 @@ static bool align_run(struct align *self, struct run run)
 	struct run a = run, b = self->reference;
 	for (size_t i = 0; i < run.end - run.start; i++)
 		self->at[i] = NP_DIAG_NONE;
-	while (a.start < a.end && b.start < b.end && sign_at(self, a.start) == sign_at(self, b.start))
+	while (a.start < a.end && b.start < b.end &&
+	       sign_at(self, a.start) == sign_at(self, b.start))
 		self->at[a.start++ - run.start] = (uint32_t)(b.start++ - self->reference.start);
 	while (a.start < a.end && b.start < b.end &&
 	       sign_at(self, a.end - 1) == sign_at(self, b.end - 1)) {
@@ -250,7 +253,7 @@ struct match {
 	struct np_diagnosis *self;
 	const struct flat *flat;
 	const uint32_t *order;
-	struct run *runs; /* one per rank */
+	struct run *runs;       /* one per rank */
 	NP_VEC(uint32_t) slots; /* [position × n_runs]: index into order + 1, 0: absent */
 	struct align align;
 };
@@ -259,8 +262,10 @@ static bool add_instance(struct match *self, size_t position, size_t n_runs)
 {
 	struct np_diagnosis *diag = self->self;
 	const uint32_t *slots = &self->slots.v[position * n_runs];
-	struct np_diag_instance instance = {.first = diag->members.n, .seq = (uint32_t)position,
-	                                    .culprit = NP_DIAG_NONE, .last = NP_DIAG_NONE,
+	struct np_diag_instance instance = {.first = diag->members.n,
+	                                    .seq = (uint32_t)position,
+	                                    .culprit = NP_DIAG_NONE,
+	                                    .last = NP_DIAG_NONE,
 	                                    .cause_group = NP_DIAG_NONE};
 	uint32_t found = 0, row = 0;
 	for (size_t r = 0; r < n_runs; r++)
@@ -276,8 +281,7 @@ static bool add_instance(struct match *self, size_t position, size_t n_runs)
 		const struct np_diag_member *op = &self->flat->op[row];
 		if (!np_vec_push(&diag->members, *op))
 			return false;
-		diag->instance_of[diag->first_op[op->rank] + op->row] =
-			(uint32_t)diag->instances.n;
+		diag->instance_of[diag->first_op[op->rank] + op->row] = (uint32_t)diag->instances.n;
 	}
 	const struct np_diag_member *op = &self->flat->op[row];
 	instance.n = found;

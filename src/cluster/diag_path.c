@@ -6,14 +6,13 @@ enum { LOOK_BACK = 64, HIDDEN_NS = 1000 };
 
 const char *np_path_bound_name(enum np_path_bound bound)
 {
-	static const char *const names[NP_N_BOUNDS] = {
-		"computing",
-		"idle",
-		"computing or idle (no kernels)",
-		"transfer",
-		"communication (unmatched)",
-		"before the first op",
-		"clock"};
+	static const char *const names[NP_N_BOUNDS] = {"computing",
+	                                               "idle",
+	                                               "computing or idle (no kernels)",
+	                                               "transfer",
+	                                               "communication (unmatched)",
+	                                               "before the first op",
+	                                               "clock"};
 	return names[bound];
 }
 
@@ -23,7 +22,7 @@ struct walk {
 	struct np_path *path;
 	int64_t step;
 	uint32_t rank;
-	np_ns at;    /* the rank's clock */
+	np_ns at;     /* the rank's clock */
 	np_ns common; /* the same in the common clock: what is behind it is accounted for */
 	bool oom;
 };
@@ -49,7 +48,8 @@ static void remember(struct walk *self, const struct np_path_segment *segment)
 	self->path->longest.n = NP_PATH_LONGEST;
 }
 
-static void add(struct walk *self, enum np_path_bound bound, np_ns dur, np_ns start, uint32_t instance)
+static void add(struct walk *self, enum np_path_bound bound, np_ns dur, np_ns start,
+                uint32_t instance)
 {
 	if (dur == 0)
 		return;
@@ -99,8 +99,8 @@ static uint32_t op_before(const struct walk *self)
 }
 
 /* From `from` (with running sums as given) to where the walk is, on its rank. */
-static void own_work(struct walk *self, np_ns from, np_ns compute, np_ns exposed,
-                     np_ns compute_now, np_ns exposed_now, uint32_t instance)
+static void own_work(struct walk *self, np_ns from, np_ns compute, np_ns exposed, np_ns compute_now,
+                     np_ns exposed_now, uint32_t instance)
 {
 	np_ns start = np_diag_time(self->diag, self->rank, from);
 	np_ns length = self->common - start;

@@ -33,8 +33,8 @@ struct np_path_segment {
 
 struct np_path {
 	np_ns by_bound[NP_N_BOUNDS];
-	np_ns *by_rank;       /* n_ranks */
-	np_ns total;          /* = sum of by_bound = sum of by_rank */
+	np_ns *by_rank;        /* n_ranks */
+	np_ns total;           /* = sum of by_bound = sum of by_rank */
 	size_t changes, steps; /* how often the path changes rank, over all steps */
 	NP_VEC(struct np_path_segment) longest; /* the longest, longest first */
 };

@@ -172,9 +172,9 @@ static bool ops_of_device(struct build *self)
 			continue;
 		self->ops->count[r] = from->count[i];
 		/* the kernels know the step; collectives alone do not */
-		size_t k = from->step[i] < steps->n ? SIZE_MAX
-		                                    : kernel_at(kernels, from->name[i],
-		                                                from->start_ns[i]);
+		size_t k = from->step[i] < steps->n
+		                   ? SIZE_MAX
+		                   : kernel_at(kernels, from->name[i], from->start_ns[i]);
 		uint32_t step = k != SIZE_MAX ? kernels->step[k] : from->step[i];
 		if (step == NP_NO_U32)
 			step = step_at(steps, from->start_ns[i]);
@@ -228,9 +228,9 @@ static bool add_waits(struct build *self)
 	for (size_t i = 0; ok && i < from->n; i++) {
 		np_id name = np_intern_find(&self->digest->strings,
 		                            np_intern_get(&self->profile->strings, from->op[i]));
-		np_id group = np_intern_find(
-			&self->digest->strings,
-			np_intern_get(&self->profile->strings, from->group[i]));
+		np_id group =
+			np_intern_find(&self->digest->strings,
+		                       np_intern_get(&self->profile->strings, from->group[i]));
 		if (name != NP_ID_NONE)
 			ok = np_map_put(&rows, time_key(name, group, from->step[i]), (uint32_t)i);
 	}
@@ -465,8 +465,8 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 	return ok ? NP_OK : np_err_nomem(err);
 }
 
-static const struct np_table_desc *const tables[] = {
-	&np_timeline_ops_desc, &np_timeline_steps_desc, &np_timeline_facts_desc, NULL};
+static const struct np_table_desc *const tables[] = {&np_timeline_ops_desc, &np_timeline_steps_desc,
+                                                     &np_timeline_facts_desc, NULL};
 
 const struct np_part np_part_timeline = {
 	.name = "timeline",

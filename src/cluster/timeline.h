@@ -19,20 +19,20 @@
 #include "cluster/recipe.h"
 
 /* Ordered by start. */
-#define NP_TIMELINE_OPS_COLUMNS(X)                                                         \
-	X(np_id, name, "hcom_allReduce__865_0_1")                                          \
-	X(np_id, type, "allreduce: lower case, without hcom_")                             \
-	X(np_id, group, "decimal hash of the communicator, NP_ID_NONE if unknown")         \
-	X(np_id, dtype, "data type, NP_ID_NONE if unknown")                                \
-	X(int64_t, count, "elements, NP_NO_I64 if unknown")                                \
-	X(int64_t, step, "step id, NP_NO_I64 outside every step")                          \
-	X(np_ns, start_ns, "start in the rank's clock")                                    \
-	X(np_ns, dur_ns, "duration")                                                       \
-	X(np_ns, compute_start_ns, "computing of this rank before the start")              \
-	X(np_ns, compute_end_ns, "… before the end")                                       \
-	X(np_ns, exposed_start_ns, "exposed communication of this rank before the start")  \
-	X(np_ns, exposed_end_ns, "… before the end")                                       \
-	X(double, wait_us, "recorded wait (communication.json), NaN if none")              \
+#define NP_TIMELINE_OPS_COLUMNS(X)                                                        \
+	X(np_id, name, "hcom_allReduce__865_0_1")                                         \
+	X(np_id, type, "allreduce: lower case, without hcom_")                            \
+	X(np_id, group, "decimal hash of the communicator, NP_ID_NONE if unknown")        \
+	X(np_id, dtype, "data type, NP_ID_NONE if unknown")                               \
+	X(int64_t, count, "elements, NP_NO_I64 if unknown")                               \
+	X(int64_t, step, "step id, NP_NO_I64 outside every step")                         \
+	X(np_ns, start_ns, "start in the rank's clock")                                   \
+	X(np_ns, dur_ns, "duration")                                                      \
+	X(np_ns, compute_start_ns, "computing of this rank before the start")             \
+	X(np_ns, compute_end_ns, "… before the end")                                      \
+	X(np_ns, exposed_start_ns, "exposed communication of this rank before the start") \
+	X(np_ns, exposed_end_ns, "… before the end")                                      \
+	X(double, wait_us, "recorded wait (communication.json), NaN if none")             \
 	X(double, transit_us, "recorded transit, NaN if none")
 
 /* One row per step, by id. */
@@ -48,8 +48,8 @@
 	X(double, free_us, "of step_trace_time, NaN if none")
 
 /* One row. */
-#define NP_TIMELINE_FACTS_COLUMNS(X)                                             \
-	X(uint8_t, has_kernels, "1: the sums of computing are those of kernels")  \
+#define NP_TIMELINE_FACTS_COLUMNS(X)                                               \
+	X(uint8_t, has_kernels, "1: the sums of computing are those of kernels")   \
 	X(uint8_t, rounded, "1: times of the ops are doubles of us in the source") \
 	X(uint32_t, no_group, "ops whose group is not recorded")
 
