@@ -15,6 +15,7 @@ enum {
 	MAX_DEPTH = 64,  /* groups that a blame moves through */
 	MAX_BACK = 4096, /* ops that are looked back for a common point */
 	MAX_GROUPS = 4,  /* of a sender, in which its peers are looked for */
+	MAX_PEERS = 64,  /* that a rank is compared with; of larger groups every n-th */
 	EXPLAINS = 5,    /* a part explains a delay of at most so many times its length */
 };
 
@@ -91,10 +92,11 @@ struct blame {
 	struct np_map contains; /* group a << 32 | b → 1: all ranks of b are in a, 0 */
 	np_ns *scratch;
 	bool oom;
-	/* medians of computing and free in this step */
-	bool has_step;
-	int64_t step;
-	np_ns typical[2];
+	/* medians over all ranks of computing and free, by step */
+	struct np_map step_rows;
+	NP_VEC(struct typical {
+		np_ns ns[2];
+	}) typical;
 };
 
 static bool is_subset(const struct np_diag_group *small, const struct np_diag_group *large)
@@ -202,14 +204,20 @@ static bool parts_of(const struct np_diagnosis *self, const struct np_diag_insta
 	return b != NP_DIAG_NONE && parts_between(self, rank, a->row, b, out);
 }
 
+/* Every n-th member of a large group, so that the work grows with the ranks, not squared. */
+static uint32_t peer_stride(const struct np_diag_instance *peers)
+{
+	return peers->n / MAX_PEERS + 1;
+}
+
 /* Median of a part over the peers; false when there is none to compare with. */
 static bool median_parts(struct blame *self, const struct np_diag_instance *before,
                          const struct np_diag_instance *instance, struct parts *out)
 {
 	const struct np_diagnosis *diag = self->diag;
 	const struct np_diag_instance *peers = instance->p2p ? before : instance;
-	size_t n = 0, stride = diag->n_ranks;
-	for (uint32_t m = 0; m < peers->n; m++) {
+	size_t n = 0, stride = MAX_PEERS + 1;
+	for (uint32_t m = 0; m < peers->n; m += peer_stride(peers)) {
 		struct parts parts;
 		uint32_t rank = diag->members.v[peers->first + m].rank;
 		if (rank == instance->last || !parts_of(diag, before, instance, rank, &parts))
@@ -284,7 +292,7 @@ static uint32_t typical_peer(struct blame *self, const struct np_diag_instance *
 	const struct np_diag_instance *peers = instance->p2p ? before : instance;
 	uint32_t best = NP_DIAG_NONE;
 	np_ns nearest = INT64_MAX;
-	for (uint32_t m = 0; m < peers->n; m++) {
+	for (uint32_t m = 0; m < peers->n; m += peer_stride(peers)) {
 		struct parts parts;
 		uint32_t rank = diag->members.v[peers->first + m].rank;
 		if (rank == instance->last || !parts_of(diag, before, instance, rank, &parts))
@@ -386,22 +394,30 @@ static np_ns step_median(struct blame *self, int64_t step, int which)
 	return np_diag_median(self->scratch, n);
 }
 
-/* Whichever exceeds the median of all ranks more, in the step. Medians are kept: many
- * instances ask for the same step. */
+static const struct typical *typical_of(struct blame *self, int64_t step)
+{
+	uint32_t row = np_map_get(&self->step_rows, (uint64_t)step, NP_DIAG_NONE);
+	if (row != NP_DIAG_NONE)
+		return &self->typical.v[row];
+	struct typical typical = {{step_median(self, step, 0), step_median(self, step, 1)}};
+	if (!np_map_put(&self->step_rows, (uint64_t)step, (uint32_t)self->typical.n) ||
+	    !np_vec_push(&self->typical, typical)) {
+		self->oom = true;
+		return NULL;
+	}
+	return &self->typical.v[self->typical.n - 1];
+}
+
+/* Whichever exceeds the median of all ranks more, in the step. */
 static enum np_cause by_step(struct blame *self, uint32_t rank, int64_t step)
 {
 	const struct np_timeline_steps *steps = self->diag->steps[rank];
 	size_t row = find_step(steps, step);
-	if (!self->has_step || self->step != step) {
-		self->has_step = true;
-		self->step = step;
-		self->typical[0] = step_median(self, step, 0);
-		self->typical[1] = step_median(self, step, 1);
-	}
-	if (row == steps->n || us_of(steps, row, 0) < 0 || us_of(steps, row, 1) < 0)
+	const struct typical *typical = typical_of(self, step);
+	if (!typical || row == steps->n || us_of(steps, row, 0) < 0 || us_of(steps, row, 1) < 0)
 		return NP_CAUSE_UNKNOWN;
-	np_ns compute = (np_ns)(us_of(steps, row, 0) * 1000) - self->typical[0];
-	np_ns idle = (np_ns)(us_of(steps, row, 1) * 1000) - self->typical[1];
+	np_ns compute = (np_ns)(us_of(steps, row, 0) * 1000) - typical->ns[0];
+	np_ns idle = (np_ns)(us_of(steps, row, 1) * 1000) - typical->ns[1];
 	if (compute <= 0 && idle <= 0)
 		return NP_CAUSE_UNKNOWN;
 	return compute >= idle ? NP_CAUSE_COMPUTE : NP_CAUSE_IDLE;
@@ -458,11 +474,15 @@ static void blame_at(struct blame *self, uint32_t at, unsigned depth)
 bool np_diag_blame(struct np_diagnosis *self)
 {
 	struct blame blame = {.diag = self};
-	blame.scratch = np_realloc(NULL, 3 * self->n_ranks + 1, sizeof *blame.scratch);
+	size_t room = self->n_ranks > MAX_PEERS ? self->n_ranks : MAX_PEERS;
+	blame.scratch = np_realloc(NULL, 3 * (room + 1), sizeof *blame.scratch);
 	np_map_init(&blame.contains);
+	np_map_init(&blame.step_rows);
 	for (uint32_t i = 0; blame.scratch && i < self->instances.n; i++)
 		blame_at(&blame, i, 0);
 	np_map_release(&blame.contains);
+	np_map_release(&blame.step_rows);
+	np_vec_release(&blame.typical);
 	bool ok = blame.scratch && !blame.oom;
 	np_free(blame.scratch);
 	return ok;
