@@ -367,6 +367,16 @@ static void link_table(const struct np_diagnosis *self, const struct np_links *l
 	}
 }
 
+static int64_t lower(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t higher(int64_t a, int64_t b)
+{
+	return a < b ? b : a;
+}
+
 static void tell_links(const struct np_diagnosis *self, const struct np_links *links)
 {
 	if (links->slow.n == 0)
@@ -388,7 +398,8 @@ static void tell_links(const struct np_diagnosis *self, const struct np_links *l
 		finding = np_report_finding(report, "CLUSTER_SLOW_LINK", severity,
 		                            "the link between %lld and %lld is slow: %.2f GB/s "
 		                            "against %.2f GB/s",
-		                            (long long)worst->src, (long long)worst->dst,
+		                            (long long)lower(worst->src, worst->dst),
+		                            (long long)higher(worst->src, worst->dst),
 		                            worst->gbps, worst->typical_gbps);
 	else if (links->share == NP_SHARE_RANK)
 		finding = np_report_finding(report, "CLUSTER_SLOW_NODE", severity,

@@ -95,6 +95,8 @@ CASES = {
 # Faults whose finding is an info, or whose cost is not that of a finding.
 INFOS = {"late-start": "CLUSTER_LATE_START"}
 # The cost of an offset is nothing; that of stages is counted differently in both.
+# Of two faults the planted cost is what one adds to the other, which nobody can see.
+TOGETHER = {"two"}
 NO_COST = {"CLUSTER_STAGE_IMBALANCE", "CLUSTER_PIPELINE_BUBBLE", "CLUSTER_SLOW_LINK",
            "CLUSTER_SLOW_NODE", "RANK_MISSING"}
 
@@ -119,7 +121,7 @@ def planted_cost(truth, title):
     return costs[0] / 1000 if costs else None
 
 
-def check_findings(report, truth, expected):
+def check_findings(report, truth, expected, costs):
     accusing = [f for f in report["findings"] if f["severity"] in ("warning", "error")]
     for code, names in expected.items():
         mine = [f for f in accusing if f["code"] == code]
@@ -131,7 +133,7 @@ def check_findings(report, truth, expected):
     if others:
         raise Wrong(f"accused without a reason: {others}")
     for finding in accusing:
-        if finding["code"] in NO_COST:
+        if finding["code"] in NO_COST or not costs:
             continue
         planted = planted_cost(truth, finding["title"])
         if planted is None:
@@ -143,7 +145,7 @@ def check_findings(report, truth, expected):
 
 def check_clocks(report, truth):
     tables = {t["id"]: t for t in report["tables"]}
-    hosts = {h["name"]: h for h in truth["hosts"]}
+    hosts = {h["name"]: h for h in truth.get("hosts", [])}
     if len(hosts) < 2:
         return
     names = [c["name"] for c in tables["diagnose_clocks"]["columns"]]
@@ -166,7 +168,7 @@ def run_case(npuprof, directory, name):
     codes = (0, 3) if "missing" in name else (0,)
     report_text = run(command + ["-j", "1"], codes)
     report = json.loads(report_text)
-    check_findings(report, truth, expected)
+    check_findings(report, truth, expected, name not in TOGETHER)
     check_clocks(report, truth)
     if name in INFOS and INFOS[name] not in [f["code"] for f in report["findings"]]:
         raise Wrong(f"no {INFOS[name]}")
