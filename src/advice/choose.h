@@ -1,0 +1,28 @@
+/* Which rank and step of a cluster each dimension looks at. Private to src/advice/. */
+#ifndef NP_ADVICE_CHOOSE_H
+#define NP_ADVICE_CHOOSE_H
+
+#include "advice/checker.h"
+
+struct np_choice {
+	const struct np_capture *capture; /* NULL: none */
+	int64_t rank;
+	bool has_step;
+	int64_t step;
+};
+
+/*
+ * The worst (rank, step) for the dimension, as the official tool chooses
+ * (cluster_and_advisor.md §3.1), among captures that have kernels: most computing for
+ * computation, most free time for schedule and memory, least bandwidth for communication.
+ * Where ranks differ by less than the rule, or nothing tells: the first rank, all steps.
+ * `cluster` NULL: the first capture with data. The user's --rank and --step go first.
+ */
+void np_advice_choose(const struct np_advice *self, enum np_dimension dimension,
+                      struct np_choice *out);
+
+/* For communication: the rank (with kernels) and step of the least SDMA bandwidth, by the
+ * digests of communication.json; leaves *out as it is when nothing tells. choose_link.c */
+void np_advice_least_bandwidth(const struct np_advice *self, struct np_choice *out);
+
+#endif
