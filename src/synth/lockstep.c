@@ -21,6 +21,7 @@ struct lockstep {
 	uint32_t *ready;        /* ring of ranks that can run */
 	bool *blocked;          /* per rank */
 	size_t head, n;
+	uint32_t done;
 };
 
 static void make_ready(struct lockstep *self, uint32_t rank)
@@ -123,6 +124,7 @@ static bool run_ready(struct lockstep *self)
 		if (!posted(self, sim))
 			return false;
 	}
+	self->done++;
 	if (sim->host > self->plan->end_ns)
 		self->plan->end_ns = sim->host;
 	return true;
@@ -160,6 +162,9 @@ enum np_status np_synth_run_all(struct np_synth_plan *self, struct np_err *err)
 	np_free(all.blocked);
 	if (!fine)
 		return np_err_nomem(err);
+	if (all.done < options->ranks)
+		return np_err_set(err, NP_E_UNSUPPORTED, "layout", "%u ranks wait for each other",
+		                  options->ranks - all.done);
 	if (self->instances.n > 0)
 		qsort(self->instances.v, self->instances.n, sizeof *self->instances.v, by_group);
 	return NP_OK;

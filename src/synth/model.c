@@ -139,7 +139,8 @@ void np_sim_kernel(struct np_sim *sim, uint32_t op)
 	if (np_sim_has(sim, NP_SYNTH_IDLE_RANK))
 		return;
 	mem_use(sim, op);
-	struct np_synth_item item = {.kind = NP_ITEM_KERNEL, .op = op, .task = sim->task++};
+	struct np_synth_item item = {
+		.kind = NP_ITEM_KERNEL, .op = op, .task = sim->task++, .pair = sim->pair};
 	np_ns ready = np_sim_issue(sim, &item);
 	np_ns next = sim->dev + 600 + (np_ns)(np_sim_draw(sim) % 900);
 	np_ns dur = np_jitter((np_ns)np_synth_ops[op].dur_ns, 60, np_sim_draw(sim));
@@ -514,7 +515,7 @@ enum np_status np_synth_run_fill(struct np_synth_run *self, const struct np_synt
 	np_synth_run_clock(self, shift_ns);
 	self->level = np_synth_has(self, NP_SYNTH_NO_METRICS) ? 0 : options->level;
 	self->items.n = self->order.n = self->spans.n = self->mem.n = self->mem_events.n = 0;
-	self->stalls.n = 0;
+	self->stalls.n = self->marks.n = 0;
 	self->n_kernels = self->n_comms = 0;
 	if (!self->steps)
 		self->steps = np_calloc(options->steps, sizeof *self->steps);
@@ -545,6 +546,7 @@ void np_synth_run_release(struct np_synth_run *self)
 	np_vec_release(&self->order);
 	np_vec_release(&self->spans);
 	np_vec_release(&self->stalls);
+	np_vec_release(&self->marks);
 	np_vec_release(&self->mem);
 	np_vec_release(&self->mem_events);
 	np_free(self->steps);

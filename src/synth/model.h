@@ -122,6 +122,7 @@ struct np_synth_item {
 	np_ns last_ns;         /* when the last rank came */
 	uint64_t len_bytes;
 	uint8_t coll;  /* enum np_synth_coll */
+	uint32_t pair; /* of a kernel of a layer: the same for forward and backward; 0: none */
 	uint8_t dim;   /* enum np_synth_dim; flat: WORLD or TP */
 	np_ns slow_ns; /* the launching call takes that much longer */
 };
@@ -206,6 +207,24 @@ static inline np_ns np_synth_exclude_receive(const struct np_synth_step *step)
 	return rest > 0 ? rest : 0;
 }
 
+/* What a training script marks with mstx; only layouts that are not lite have any. */
+enum np_synth_mark_kind {
+	NP_MARK_FORWARD, /* of one micro-batch */
+	NP_MARK_BACKWARD,
+	NP_MARK_LAYER, /* modules, forward only; n is the layer */
+	NP_MARK_ATTENTION,
+	NP_MARK_MLP,
+	NP_MARK_MOE,
+	NP_MARK_FLOPS, /* around an operator; n is its row of np_synth_ops */
+	NP_MARK_LOADER /* two marks without a length: start and stop */
+};
+struct np_synth_mark {
+	uint8_t kind;
+	uint32_t n;
+	np_ns start_ns, end_ns;         /* on the host */
+	np_ns dev_start_ns, dev_end_ns; /* FORWARD, BACKWARD, LOADER: on the stream */
+};
+
 struct np_synth_mem {
 	uint32_t op;
 	uint64_t size_bytes, alloc_total_bytes, free_total_bytes;
@@ -231,6 +250,7 @@ struct np_synth_run {
 	NP_VEC(uint32_t) order;             /* kernels and collectives by start */
 	NP_VEC(struct np_synth_span) spans; /* by lane, then start */
 	NP_VEC(struct np_synth_stall) stalls;
+	NP_VEC(struct np_synth_mark) marks; /* as they began */
 	NP_VEC(struct np_synth_mem) mem;
 	NP_VEC(struct np_synth_mem_event) mem_events;
 	struct np_synth_step *steps; /* plan->options.steps */

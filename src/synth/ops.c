@@ -507,6 +507,24 @@ const struct np_synth_op np_synth_ops[NP_OPS] = {
          "aclnnGroupedMatmulV4"},
 };
 
+uint64_t np_synth_flops(uint32_t op, uint64_t rows)
+{
+	switch (op) {
+	case NP_OP_LAYER + 1:
+		return 2 * rows * 2048 * 3072;
+	case NP_OP_LAYER + 4:
+		return 2 * rows * 2048 * 2048;
+	case NP_OP_LAYER + 7:
+		return 2 * rows * 2048 * 6144;
+	case NP_OP_LAYER + 9:
+		return 2 * rows * 3072 * 2048;
+	case NP_OP_GROUPED:
+		return 2 * rows * 2048 * 1024;
+	default:
+		return 0;
+	}
+}
+
 const char *np_synth_core_name(enum np_synth_core core)
 {
 	static const char *const names[] = {"AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "AI_CPU"};

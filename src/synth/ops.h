@@ -37,6 +37,9 @@ enum {
 	NP_OPS,
 };
 
+/* Multiplications and additions of a matrix product of so many rows; 0 of other kernels. */
+uint64_t np_synth_flops(uint32_t op, uint64_t rows);
+
 extern const struct np_synth_op np_synth_ops[NP_OPS];
 
 /* "AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "AI_CPU" */

@@ -161,8 +161,9 @@ struct maker {
 	const struct np_synth_plan *plan;
 	uint32_t rank; /* any of the stage */
 	NP_VEC(struct np_synth_act) acts;
-	uint32_t comms;
-	bool last_layer, open, nomem;
+	uint32_t comms, first_layer;
+	uint32_t pair; /* of the next kernel of a layer; 0 outside */
+	bool last_layer, back, open, nomem;
 };
 
 static void push(struct maker *self, struct np_synth_act act)
@@ -196,7 +197,29 @@ static void make_comm(struct maker *self, enum np_synth_dim dim, enum np_synth_c
 
 static void make_kernel(struct maker *self, uint32_t op)
 {
-	push(self, (struct np_synth_act){.kind = NP_ACT_KERNEL, .op = op});
+	uint32_t pair = self->pair ? self->pair++ : 0;
+	push(self, (struct np_synth_act){.kind = NP_ACT_KERNEL, .op = op, .pair = pair});
+}
+
+static void make_open(struct maker *self, enum np_synth_mark_kind kind, uint32_t n)
+{
+	push(self, (struct np_synth_act){.kind = NP_ACT_OPEN, .op = kind, .pair = n});
+}
+
+static void make_close(struct maker *self)
+{
+	push(self, (struct np_synth_act){.kind = NP_ACT_CLOSE});
+}
+
+/* A module: hooks of the framework mark the forward pass only. */
+static void make_module(struct maker *self, bool open, enum np_synth_mark_kind kind, uint32_t n)
+{
+	if (self->back)
+		return;
+	if (open)
+		make_open(self, kind, n);
+	else
+		make_close(self);
 }
 
 /* All-to-all, the experts, and back. */
@@ -218,16 +241,23 @@ static void make_layer(struct maker *self, uint32_t layer, bool gradients)
 	/* idle faults strike once every collective is over */
 	make_wait(self);
 	push(self, (struct np_synth_act){.kind = NP_ACT_STALL});
+	enum np_synth_mark_kind mlp = self->plan->ep > 1 ? NP_MARK_MOE : NP_MARK_MLP;
+	make_module(self, true, NP_MARK_LAYER, self->first_layer + layer);
+	make_module(self, true, NP_MARK_ATTENTION, 0);
 	for (uint32_t i = 0; i < ops / 2; i++)
 		make_kernel(self, NP_OP_LAYER + i % NP_OPS_PER_LAYER);
 	make_comm(self, NP_DIM_TP, NP_COLL_ALLREDUCE, TP_BYTES);
 	make_wait(self);
+	make_module(self, false, NP_MARK_ATTENTION, 0);
+	make_module(self, true, mlp, 0);
 	make_experts(self);
 	for (uint32_t i = ops / 2; i < ops; i++)
 		make_kernel(self, NP_OP_LAYER + i % NP_OPS_PER_LAYER);
 	push(self, (struct np_synth_act){.kind = NP_ACT_EXTRA, .op = layer});
 	make_comm(self, NP_DIM_TP, NP_COLL_ALLREDUCE, TP_BYTES);
 	make_wait(self);
+	make_module(self, false, mlp, 0);
+	make_module(self, false, NP_MARK_LAYER, 0);
 	if (gradients && !np_synth_has_dim(self->plan, self->rank, NP_DIM_TP))
 		make_comm(self, NP_DIM_DP, NP_COLL_REDUCESCATTER, GRADIENT_BYTES);
 }
@@ -241,15 +271,27 @@ static uint32_t stage_layers(const struct np_synth_plan *plan, uint32_t stage)
 static void make_stage(struct maker *self, uint32_t stage)
 {
 	uint32_t layers = stage_layers(self->plan, stage), micro = self->plan->micro_batches;
+	uint32_t pair = 1;
+	for (uint32_t s = 0; s < stage; s++)
+		self->first_layer += stage_layers(self->plan, s);
 	for (uint32_t m = 0; m < 2 * micro; m++) {
 		bool back = m >= micro, last = m + 1 == 2 * micro;
+		self->back = back;
+		/* kernels of a backward pass are counted like those of its forward pass */
+		if (m == 0 || m == micro)
+			pair = 1;
 		make_comm(self, back ? NP_DIM_NEXT : NP_DIM_PREV, NP_COLL_RECEIVE, PP_BYTES);
 		make_wait(self);
+		make_open(self, back ? NP_MARK_BACKWARD : NP_MARK_FORWARD, m % micro);
+		self->pair = pair;
 		for (uint32_t l = 0; l < layers; l++) {
 			self->last_layer = last && l + 1 == layers;
 			make_layer(self, l, last);
 		}
+		pair = self->pair;
+		self->pair = 0;
 		self->last_layer = false;
+		make_close(self);
 		make_comm(self, back ? NP_DIM_PREV : NP_DIM_NEXT, NP_COLL_SEND, PP_BYTES);
 		make_wait(self);
 	}
@@ -343,6 +385,77 @@ static bool run_wait(struct np_sim *sim)
 	return true;
 }
 
+/* ── marks: cost no time, so that lite sets have the same times ── */
+
+static bool marks_are_kept(const struct np_sim *sim)
+{
+	return sim->out && !sim->plan->options.lite;
+}
+
+static void mark_add(struct np_sim *sim, struct np_synth_mark mark)
+{
+	const struct np_synth_run *run = sim->out;
+	mark.start_ns = np_synth_clock(run, mark.start_ns);
+	mark.end_ns = np_synth_clock(run, mark.end_ns);
+	mark.dev_start_ns = np_synth_clock(run, mark.dev_start_ns);
+	mark.dev_end_ns = np_synth_clock(run, mark.dev_end_ns);
+	if (!np_vec_push(&sim->out->marks, mark))
+		sim->nomem = true;
+}
+
+static void mark_open(struct np_sim *sim, const struct np_synth_act *act)
+{
+	if (!marks_are_kept(sim))
+		return;
+	np_ns dev = sim->dev > sim->host + 5000 ? sim->dev : sim->host + 5000;
+	sim->open[sim->n_open++] = sim->out->marks.n;
+	mark_add(sim, (struct np_synth_mark){.kind = (uint8_t)act->op,
+	                                     .n = act->pair,
+	                                     .start_ns = sim->host,
+	                                     .end_ns = sim->host,
+	                                     .dev_start_ns = dev,
+	                                     .dev_end_ns = dev});
+}
+
+static void mark_close(struct np_sim *sim)
+{
+	if (!marks_are_kept(sim) || sim->nomem)
+		return;
+	struct np_synth_mark *mark = &sim->out->marks.v[sim->open[--sim->n_open]];
+	/* the next operator starts at sim->host, and is not in it */
+	mark->end_ns = np_synth_clock(sim->out, sim->host - 300);
+	np_ns dev = np_synth_clock(sim->out, sim->dev);
+	mark->dev_end_ns = dev > mark->dev_start_ns ? dev : mark->dev_start_ns;
+}
+
+static void mark_loader(struct np_sim *sim, uint32_t step)
+{
+	if (!marks_are_kept(sim))
+		return;
+	np_ns at = sim->out->steps[step].true_start_ns;
+	mark_add(sim, (struct np_synth_mark){.kind = NP_MARK_LOADER,
+	                                     .start_ns = at + 500,
+	                                     .end_ns = at + 4500,
+	                                     .dev_start_ns = at + 600,
+	                                     .dev_end_ns = at + 4600});
+}
+
+static void run_kernel(struct np_sim *sim, const struct np_synth_act *act)
+{
+	np_ns before = sim->host;
+	sim->pair = act->pair;
+	np_sim_kernel(sim, act->op);
+	sim->pair = 0;
+	if (!marks_are_kept(sim) || !act->pair || np_synth_flops(act->op, 1) == 0)
+		return;
+	mark_add(sim, (struct np_synth_mark){.kind = NP_MARK_FLOPS,
+	                                     .n = act->op,
+	                                     .start_ns = before,
+	                                     .end_ns = sim->host - 300,
+	                                     .dev_start_ns = before,
+	                                     .dev_end_ns = before});
+}
+
 /* What faults of operators add to a layer. */
 static void run_extra(struct np_sim *sim, uint32_t layer)
 {
@@ -360,7 +473,13 @@ static bool run_act(struct np_sim *sim, const struct np_synth_act *act)
 	sim->last_layer = act->last_layer;
 	switch (act->kind) {
 	case NP_ACT_KERNEL:
-		np_sim_kernel(sim, act->op);
+		run_kernel(sim, act);
+		break;
+	case NP_ACT_OPEN:
+		mark_open(sim, act);
+		break;
+	case NP_ACT_CLOSE:
+		mark_close(sim);
 		break;
 	case NP_ACT_COMM:
 		run_comm(sim, act);
@@ -377,13 +496,19 @@ static bool run_act(struct np_sim *sim, const struct np_synth_act *act)
 	return true;
 }
 
+static void step_begin(struct np_sim *sim)
+{
+	np_sim_step_begin(sim, sim->next_step);
+	mark_loader(sim, sim->next_step);
+}
+
 enum np_sim_stop np_sim_run(struct np_sim *sim)
 {
 	const struct np_synth_program *program =
 		&sim->plan->programs[np_synth_stage(sim->plan, sim->rank)];
 	while (sim->next_step < sim->plan->options.steps && !sim->nomem) {
 		if (sim->at == 0 && sim->step < 0)
-			np_sim_step_begin(sim, sim->next_step);
+			step_begin(sim);
 		while (sim->at < program->n) {
 			const struct np_synth_act *act = &program->v[sim->at];
 			if (!run_act(sim, act))

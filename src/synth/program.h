@@ -16,11 +16,21 @@
 
 #include "synth/sim.h"
 
-enum np_synth_act_kind { NP_ACT_KERNEL, NP_ACT_COMM, NP_ACT_WAIT, NP_ACT_STALL, NP_ACT_EXTRA };
+enum np_synth_act_kind {
+	NP_ACT_KERNEL,
+	NP_ACT_COMM,
+	NP_ACT_WAIT,
+	NP_ACT_STALL,
+	NP_ACT_EXTRA,
+	NP_ACT_OPEN,
+	NP_ACT_CLOSE
+};
 struct np_synth_act {
 	uint8_t kind, dim, coll;
 	bool last_layer;
-	uint32_t op; /* KERNEL: row of np_synth_ops; COMM: how many were before; EXTRA: layer */
+	uint32_t pair; /* KERNEL: np_synth_item.pair; OPEN: the mark's n */
+	uint32_t op;   /* KERNEL: row of np_synth_ops; COMM: how many were before; EXTRA: layer;
+		      * OPEN: kind of mark */
 	uint32_t len_bytes;
 };
 

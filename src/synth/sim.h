@@ -27,7 +27,10 @@ struct np_sim {
 	bool waits;            /* a collective is posted and was not waited for */
 	uint32_t posted;       /* which of the step's */
 	uint32_t seq[NP_DIMS]; /* collectives so far, per communicator */
-	bool last_layer;       /* of the step */
+	uint32_t pair;         /* of the next kernel */
+	size_t open[4];        /* marks that are open */
+	uint32_t n_open;
+	bool last_layer; /* of the step */
 };
 
 static inline bool np_sim_has(const struct np_sim *sim, enum np_synth_fault_id fault)

@@ -246,6 +246,18 @@ static enum np_status write_raw(const struct rank_job *job, struct np_err *err)
 	return np_synth_write_raw(run, framework, host_data, device_data, job->stats, err);
 }
 
+/* PROF_* with what it says of the device, beside an export that cleaned up the rest. */
+static enum np_status write_prof_info(const struct rank_job *job, struct np_err *err)
+{
+	char prof[NP_SYNTH_PATH], host[NP_SYNTH_PATH], device[NP_SYNTH_PATH], name[96];
+	prof_name(job, name);
+	NP_TRY(sub_dir(job->path, name, prof, err));
+	(void)snprintf(name, sizeof name, "device_%u", job->run->device);
+	NP_TRY(sub_dir(prof, "host", host, err));
+	NP_TRY(sub_dir(prof, name, device, err));
+	return np_synth_write_prof_info(job->run, host, device, job->stats, err);
+}
+
 /* What an analysis across ranks reads, and no more. */
 static enum np_status write_lite(const struct rank_job *job, struct np_err *err)
 {
@@ -284,7 +296,7 @@ static enum np_status write_capture(const struct rank_job *job, struct np_err *e
 	if (job->formats & NP_SYNTH_DB)
 		NP_TRY(np_synth_write_dbs(run, dir, job->stats, err));
 	if (!(job->formats & NP_SYNTH_MSPROF))
-		return NP_OK;
+		return run->plan->options.layout ? write_prof_info(job, err) : NP_OK;
 	prof_name(job, name);
 	NP_TRY(sub_dir(job->path, name, dir, err));
 	return write_msprof(job, dir, err);

@@ -367,6 +367,63 @@ static void lite_is_a_part_of_the_full_set(void **state)
 		assert_true(np_str_eq(lite[i], slurp(f, out_path(f, 13, names[i]))));
 }
 
+/* mstx ranges, and the connections that a forward operator shares with its backward one. */
+static void a_full_db_has_marks_and_pairs(void **state)
+{
+	struct fixture *f = *state;
+	layout_of(f, NULL);
+	f->options.formats = NP_SYNTH_DB;
+	write_set(f, "expert-imbalance=9");
+	sqlite3 *db = open_db(out_path(f, 9, "ascend_pytorch_profiler_9.db"));
+	static const struct {
+		const char *message;
+		int64_t count;
+	} cases[] = {/* one layer per stage, 4 micro-batches, 2 steps */
+	             {"TransformerLayer_1", 8}, {"SelfAttention", 8}, {"MoELayer", 8},
+	             {"forward_step", 8},       {"backward_step", 8}, {"dataloader_start", 2},
+	             {"dataloader_stop", 2}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *sql = np_arena_printf(
+			&f->arena,
+			"SELECT count(*) FROM MSTX_EVENTS m JOIN STRING_IDS s ON s.id = m.message "
+			"WHERE s.value = '%s'",
+			cases[i].message);
+		assert_int_equal(query_int(db, sql), cases[i].count);
+	}
+	/* a module is inside the layer, and a layer inside the micro-batch */
+	assert_int_equal(
+		query_int(db, "SELECT count(*) FROM MSTX_EVENTS m JOIN STRING_IDS s ON s.id = "
+	                      "m.message JOIN MSTX_EVENTS o JOIN STRING_IDS t ON t.id = o.message "
+	                      "WHERE s.value = 'MoELayer' AND t.value LIKE 'TransformerLayer%' "
+	                      "AND m.startNs >= o.startNs AND m.endNs <= o.endNs"),
+		8);
+	/* each range of FLOPs has one operator in it */
+	assert_int_equal(
+		query_int(db, "SELECT max(n) * 100 + min(n) FROM (SELECT count(*) n FROM "
+	                      "MSTX_EVENTS m JOIN STRING_IDS d ON d.id = m.domainId JOIN "
+	                      "PYTORCH_API p ON CAST(p.startNs AS INTEGER) BETWEEN m.startNs AND "
+	                      "m.endNs JOIN STRING_IDS s ON s.id = p.name WHERE d.value = "
+	                      "'mfu_flops' AND s.value IN ('aten::linear', "
+	                      "'npu::npu_grouped_matmul') GROUP BY m.rowid)"),
+		101);
+	/* 4 micro-batches of 4 kernels and 2 of experts, 2 steps */
+	assert_int_equal(
+		query_int(db, "SELECT count(*) FROM (SELECT min(c.id) a, max(c.id) b FROM "
+	                      "CONNECTION_IDS c GROUP BY connectionId HAVING count(*) > 1) x JOIN "
+	                      "PYTORCH_API p ON p.connectionId = x.a JOIN PYTORCH_API q ON "
+	                      "q.connectionId = x.b WHERE p.name = q.name AND p.type = 50001 AND "
+	                      "CAST(p.startNs AS INTEGER) < CAST(q.startNs AS INTEGER)"),
+		4 * 6 * 2);
+	/* three times the tokens: more than 3 * 4000 */
+	assert_int_equal(
+		query_int(db, "SELECT count(DISTINCT inputShapes) FROM COMPUTE_TASK_INFO c JOIN "
+	                      "STRING_IDS s ON s.id = c.opType JOIN STRING_IDS i ON i.id = "
+	                      "c.inputShapes WHERE s.value = 'GroupedMatmul' AND "
+	                      "CAST(trim(i.value, '\"') AS INTEGER) > 12000"),
+		1);
+	(void)sqlite3_close(db);
+}
+
 static void comm_ops_gives_at_least_so_many(void **state)
 {
 	static const struct {
@@ -456,6 +513,7 @@ int main(void)
 		TEST(ends_in_the_files_differ_by_the_clocks),
 		TEST(lite_has_the_small_files_alone),
 		TEST(lite_is_a_part_of_the_full_set),
+		TEST(a_full_db_has_marks_and_pairs),
 		TEST(comm_ops_gives_at_least_so_many),
 		TEST(sizes_that_do_not_fit_are_refused),
 		TEST(running_out_of_memory_is_told),
