@@ -81,7 +81,7 @@ static void spreads(const struct np_summary *self)
 	struct spread worst[3] = {{.share = 0}};
 	for (size_t i = 0, end; i < self->rows.n; i = end) {
 		end = np_summary_end(self, i);
-		for (int m = 0; m < 3; m++) {
+		for (int m = 0; end - i > 1 && m < 3; m++) {
 			struct spread s = spread_of(self, i, end, metrics[m]);
 			worst[m] = s.share > worst[m].share ? s : worst[m];
 			np_cell_step(table, s.step);
@@ -211,7 +211,6 @@ static bool slow(const struct np_summary *self)
 
 bool np_summary_advice(const struct np_summary *self)
 {
-	if (self->cluster->ranks.n > 1)
-		spreads(self);
+	spreads(self);
 	return slow(self);
 }
