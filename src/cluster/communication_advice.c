@@ -96,7 +96,7 @@ static bool retransmission(const struct np_comm_units *self)
 		                    s->transit);
 	}
 	if (finding)
-		np_finding_advice(finding, "%s",
+		np_finding_advice(finding,
 		                  "Look for packet loss: RoCE counters of the NICs, PFC and ECN "
 		                  "of the switches, optical modules.");
 	np_vec_release(&all);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cluster/communication.h"
+#include "report/lang.h"
 
 enum { MAX_BY_KIND = 64 }; /* members of a group whose links are told by kind of operation */
 
@@ -112,7 +113,7 @@ static void row(struct np_table *table, const struct np_comm_units *self, const 
 		np_cell_text(table, np_cluster_text(self->cluster, link->kind));
 	np_cell_int(table, link->src);
 	np_cell_int(table, link->dst);
-	np_cell_word(table, unit->recorded ? "global" : "in the group");
+	np_cell_word(table, unit->recorded ? NP_N("global") : NP_N("in the group"));
 	np_cell_text(table, np_cluster_text(self->cluster, link->transport));
 	np_cell_real(table, link->mb);
 	np_cell_real(table, link->ms);

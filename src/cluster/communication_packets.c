@@ -166,7 +166,7 @@ static const struct np_column tally_columns[] = {
 	{"small_below_mb", "MB", NP_COL_REAL, "packets below this size are small"},
 	{"packets", "", NP_COL_REAL, "packets of all groups and ranks"},
 	{"small_packets", "", NP_COL_REAL, "how many of them are small"},
-	{"small_share", "", NP_COL_PERCENT, "of the packets; a problem above 20 %"},
+	{"small_share", "", NP_COL_PERCENT, "of the packets; more than a fifth is a problem"},
 	{"operations", "", NP_COL_INT, "operations that have packets, of all groups and ranks"},
 	{"small_operations", "", NP_COL_INT, "how many of them have small ones"},
 	{"small_operations_share", "", NP_COL_PERCENT, "what MindStudio Insight shows as share"},

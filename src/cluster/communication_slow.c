@@ -19,7 +19,7 @@ static const struct np_column columns[] = {
 	{"longest_ms", "ms", NP_COL_REAL, "communication of the rank that has waited most"},
 	{"longest_rank", "", NP_COL_INT, "that rank"},
 	{"difference_ms", "ms", NP_COL_REAL, "longest - elapsed"},
-	{"share", "", NP_COL_PERCENT, "difference / longest; slow from 10 % on"},
+	{"share", "", NP_COL_PERCENT, "difference / longest; slow from a tenth on"},
 	{"operations", "", NP_COL_TEXT, "operations with the greatest differences, in ms"},
 };
 

@@ -6,6 +6,7 @@
 
 #include "cluster/communication.h"
 #include "cluster/internal.h"
+#include "report/lang.h"
 
 /* ── groups ── */
 
@@ -150,7 +151,7 @@ static const struct np_recipe_file files[] = {
 const struct np_recipe np_recipe_communication = {
 	.name = "communication",
 	.dir = "Communication",
-	.summary = "times, bandwidth, packets, links and slow ranks by step and group",
+	.summary = NP_N("times, bandwidth, packets, links and slow ranks by step and group"),
 	.parts = parts,
 	.reduce = reduce,
 	.files = files,

@@ -9,6 +9,7 @@
 
 #include "cluster/internal.h"
 #include "cluster/summary.h"
+#include "report/lang.h"
 
 const char *const np_sum_names[NP_N_SUMS] = {
 	"computing", "pure_computing", "overlapped", "communication_not_overlapped",
@@ -142,7 +143,7 @@ static void ranks(const struct np_summary *self)
 		np_cell_real(table, e2e > 0 ? row->v[NP_SUM_COMPUTING] / e2e : NAN);
 		np_cell_real(table, e2e > 0 ? row->v[NP_SUM_COMM] / e2e : NAN);
 		np_cell_real(table, e2e > 0 ? row->v[NP_SUM_NOT_OVERLAPPED] / e2e : NAN);
-		np_cell_word(table, row->computed ? "kernels" : "step table");
+		np_cell_word(table, row->computed ? NP_N("kernels") : NP_N("step table"));
 	}
 }
 
@@ -238,7 +239,7 @@ static const struct np_recipe_file files[] = {
 const struct np_recipe np_recipe_summary = {
 	.name = "summary",
 	.dir = "Summary",
-	.summary = "where the time of each rank and step went, folded by parallel dimension",
+	.summary = NP_N("where the time of each rank and step went, folded by dimension"),
 	.parts = parts,
 	.reduce = reduce,
 	.files = files,

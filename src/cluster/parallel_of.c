@@ -6,6 +6,7 @@
 
 #include "cluster/internal.h"
 #include "cluster/parallel.h"
+#include "report/lang.h"
 
 /* Names of groups, and the digits in which their members differ. */
 static const struct alias {
@@ -375,11 +376,14 @@ void np_parallel_release(struct np_parallel_plan *self)
 const char *np_parallel_how(const struct np_parallel_plan *self)
 {
 	static const char *const how[] = {
-		[NP_PARALLEL_UNKNOWN] = "not recorded: neither distributed_args nor process groups",
-		[NP_PARALLEL_ARGS] = "distributed_args; no process groups are recorded",
-		[NP_PARALLEL_GROUPS] = "the recorded process groups; no distributed_args",
-		[NP_PARALLEL_BOTH] = "distributed_args, and the recorded process groups agree",
-		[NP_PARALLEL_DISPUTE] = "contradictory records; the process groups are believed",
+		[NP_PARALLEL_UNKNOWN] =
+			NP_N("not recorded: neither distributed_args nor process groups"),
+		[NP_PARALLEL_ARGS] = NP_N("distributed_args; no process groups are recorded"),
+		[NP_PARALLEL_GROUPS] = NP_N("the recorded process groups; no distributed_args"),
+		[NP_PARALLEL_BOTH] =
+			NP_N("distributed_args, and the recorded process groups agree"),
+		[NP_PARALLEL_DISPUTE] =
+			NP_N("contradictory records; the process groups are believed"),
 	};
 	return how[self->source];
 }
@@ -393,7 +397,6 @@ void np_parallel_tell(const struct np_parallel_plan *self, struct np_cluster *cl
 		"what is recorded of the parallel strategy does not fit together");
 	for (size_t i = 0; i < self->n_problems; i++)
 		np_finding_evidence(finding, NULL, NULL, NULL, "%s", self->problems[i]);
-	np_finding_advice(finding, "%s",
-	                  "Compare profiler_metadata.json of the ranks with the launch "
-	                  "command; captures of two runs may be mixed.");
+	np_finding_advice(finding, "Compare profiler_metadata.json of the ranks with the launch "
+	                           "command; captures of two runs may be mixed.");
 }

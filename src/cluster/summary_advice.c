@@ -1,5 +1,6 @@
 /* What stands out: metrics that differ between ranks, and elements that came last. */
 #include <math.h>
+#include <stdio.h>
 
 #include "cluster/summary.h"
 
@@ -15,7 +16,8 @@ static const struct np_column spread_columns[] = {
 	{"min_us", "us", NP_COL_REAL, "smallest of the ranks"},
 	{"min_rank", "", NP_COL_INT, "that rank"},
 	{"difference_us", "us", NP_COL_REAL, "max - min"},
-	{"share", "", NP_COL_PERCENT, "difference / mean e2e of the ranks; uneven above 5 %"},
+	{"share", "", NP_COL_PERCENT,
+         "difference / mean e2e of the ranks; uneven above a twentieth"},
 };
 
 struct spread {
@@ -61,15 +63,15 @@ static void tell_spread(const struct np_summary *self, const struct spread *wors
 	np_finding_evidence(finding, NULL, "SummarySpread", NULL,
 	                    "%.2f us against %.2f us, %.1f %% of the mean step", worst->max,
 	                    worst->min, 100 * worst->share);
-	np_finding_advice(finding, "%s",
-	                  worst->metric == NP_SUM_COMPUTING
-	                          ? "Look for uneven work: layers by stage, tokens by expert, "
-	                            "sequence lengths, a slower device."
-	                  : worst->metric == NP_SUM_FREE
-	                          ? "Look at the host of the rank with most: analyze tells "
-	                            "what it waits for."
-	                          : "Who communicates long waits for others: see SummarySlow "
-	                            "and the mode communication.");
+	if (worst->metric == NP_SUM_COMPUTING)
+		np_finding_advice(finding, "Look for uneven work: layers by stage, tokens by "
+		                           "expert, sequence lengths, a slower device.");
+	else if (worst->metric == NP_SUM_FREE)
+		np_finding_advice(finding, "Look at the host of the rank with most: analyze tells "
+		                           "what it waits for.");
+	else
+		np_finding_advice(finding, "Who communicates long waits for others: see the table "
+		                           "SummarySlow and the mode communication.");
 }
 
 static void spreads(const struct np_summary *self)
@@ -163,15 +165,16 @@ static bool slow_row(const struct np_summary *self, struct np_table *table, int6
 
 static void tell_slow(const struct np_summary *self, int64_t step, const struct np_slow_list *list)
 {
-	char name[NP_ELEMENT_NAME];
+	char name[NP_ELEMENT_NAME], rows[40] = "";
 	const struct np_slow *worst = &list->v[0];
+	if (step != NP_NO_I64)
+		(void)snprintf(rows, sizeof rows, "step = %lld", (long long)step);
 	np_view_name_of(&self->plan.strategy, list->view, worst->element, name);
 	struct np_finding *finding = np_report_finding(
 		self->cluster->report, "SLOW_GROUP", NP_INFO,
 		"%s is slow: others communicate %.2f us longer", name, worst->total);
-	np_finding_evidence(finding, NULL, "SummarySlow", NULL,
-	                    "step %lld: dp %.2f us, cp %.2f us, tp %.2f us",
-	                    step == NP_NO_I64 ? 0LL : (long long)step, worst->sync[NP_DIM_DP],
+	np_finding_evidence(finding, NULL, "SummarySlow", *rows ? rows : NULL,
+	                    "dp %.2f us, cp %.2f us, tp %.2f us", worst->sync[NP_DIM_DP],
 	                    worst->sync[NP_DIM_CP], worst->sync[NP_DIM_TP]);
 	np_finding_advice(finding, "It comes last to the collectives of its groups. Compare its "
 	                           "computing and free time with theirs (SummaryRanks).");
