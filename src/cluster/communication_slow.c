@@ -153,7 +153,7 @@ static bool judge(struct np_table *table, const struct np_comm_units *self, size
 
 static void tell(const struct np_comm_units *self, const struct np_table *table)
 {
-	enum { PG = 2, RANK, ELAPSED, LONGEST, LONGEST_RANK, DIFFERENCE, SHARE };
+	enum { KEY = 1, PG, RANK, ELAPSED, LONGEST, LONGEST_RANK, DIFFERENCE, SHARE };
 	size_t n = np_table_rows(table), worst = 0;
 	for (size_t r = 1; r < n; r++)
 		if (np_table_cell(table, r, DIFFERENCE)->r >
@@ -161,12 +161,15 @@ static void tell(const struct np_comm_units *self, const struct np_table *table)
 			worst = r;
 	if (n == 0)
 		return;
-	const struct np_cell *pg = np_table_cell(table, worst, PG);
+	const struct np_cell *group = np_table_cell(table, worst, PG);
+	if (group->na)
+		group = np_table_cell(table, worst, KEY);
 	struct np_finding *finding = np_report_finding(
 		self->cluster->report, "COMM_SLOW_RANK", NP_INFO,
 		"rank %lld arrives last in group %.*s: rank %lld waits %.3f ms longer",
-		(long long)np_table_cell(table, worst, RANK)->i, pg->na ? 1 : (int)pg->s.len,
-		pg->na ? "-" : pg->s.ptr, (long long)np_table_cell(table, worst, LONGEST_RANK)->i,
+		(long long)np_table_cell(table, worst, RANK)->i,
+		NP_FMT(group->na ? NP_STR("-") : group->s),
+		(long long)np_table_cell(table, worst, LONGEST_RANK)->i,
 		np_table_cell(table, worst, DIFFERENCE)->r);
 	np_finding_evidence(finding, NULL, "CommunicationSlowRanks", NULL,
 	                    "%zu ranks in steps and groups communicate at least 10 %% less "

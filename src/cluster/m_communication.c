@@ -144,6 +144,7 @@ static const struct np_recipe_file files[] = {
 	{.table = "CommunicationOps", .csv = "ops.csv"},
 	{.table = "CommunicationBandwidth", .csv = "bandwidth.csv"},
 	{.table = "CommunicationPackets", .csv = "packets.csv"},
+	{.table = "CommunicationSmallPackets", .csv = "small_packets.csv"},
 	{.table = "CommunicationMatrix", .csv = "matrix.csv"},
 	{.table = NULL},
 };

@@ -199,9 +199,11 @@ static bool check_sizes(struct finder *self, struct np_strategy *s)
 		        s->size[NP_DIM_CP], s->size[NP_DIM_PP], s->size[NP_DIM_DP], why);
 		return false;
 	}
-	if (self->ep != NP_NO_I64 && self->args_ep != NP_NO_I64 && self->ep != self->args_ep)
+	if (self->ep != NP_NO_I64 && self->args_ep != NP_NO_I64 && self->ep != self->args_ep) {
+		self->dispute = true;
 		problem(self, "distributed_args has ep = %lld, the expert groups have %lld ranks",
 		        (long long)self->args_ep, (long long)self->ep);
+	}
 	struct np_strategy with = *s;
 	uint64_t shared = (uint64_t)s->size[NP_DIM_TP] * s->size[NP_DIM_CP] * s->size[NP_DIM_DP];
 	with.ep = ep == NP_NO_I64 ? 1 : (uint32_t)ep;
