@@ -31,6 +31,7 @@ extern const char *const np_comm_link_names[NP_N_LINKS];
 
 struct np_comm_units {
 	struct np_cluster *cluster;
+	struct np_insight_steps steps;
 	NP_VEC(struct np_comm_unit) units; /* by step, group, rank */
 };
 

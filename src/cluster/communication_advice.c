@@ -35,7 +35,7 @@ static bool suspects_of(const struct np_comm_units *self, suspects *out)
 			NP_DIGEST_ROWS(&self->cluster->ranks.v[r], np_digest_insight_rdma);
 		for (size_t i = 0; i < in->n; i++)
 			if (in->ms[i] > retransmission_ms &&
-			    np_insight_wants(self->cluster, in->step[i]) &&
+			    np_insight_wants(&self->steps, in->step[i]) &&
 			    !np_vec_push(out, (struct suspect){in->step[i], in->group[i], in->op[i],
 			                                       in->ms[i], INFINITY}))
 				return false;

@@ -95,7 +95,7 @@ static bool collect(const struct np_comm_units *self, links *out)
 		const struct np_digest_insight_link *in =
 			NP_DIGEST_ROWS(&self->cluster->ranks.v[r], np_digest_insight_link);
 		for (size_t i = 0; i < in->n; i++)
-			if (np_insight_wants(self->cluster, in->step[i]) && !take(self, in, i, out))
+			if (np_insight_wants(&self->steps, in->step[i]) && !take(self, in, i, out))
 				return false;
 	}
 	if (out->n > 0)

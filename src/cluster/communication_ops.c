@@ -47,7 +47,7 @@ static bool collect(const struct np_comm_units *self, op_rows *out)
 		const struct np_digest_insight_time *in =
 			NP_DIGEST_ROWS(&self->cluster->ranks.v[r], np_digest_insight_time);
 		for (size_t i = 0; i < in->n; i++)
-			if (np_insight_wants(self->cluster, in->step[i]) &&
+			if (np_insight_wants(&self->steps, in->step[i]) &&
 			    !np_vec_push(out, (struct op_row){in->step[i], in->group[i], in->op[i],
 			                                      (uint32_t)r, (uint32_t)i,
 			                                      in->elapse_ms[i]}))

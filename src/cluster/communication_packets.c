@@ -118,7 +118,7 @@ static bool collect(const struct np_comm_units *self, packs *out)
 		const struct np_digest_insight_pack *in =
 			NP_DIGEST_ROWS(&self->cluster->ranks.v[r], np_digest_insight_pack);
 		for (size_t i = 0; i < in->n; i++)
-			if (np_insight_wants(self->cluster, in->step[i]) &&
+			if (np_insight_wants(&self->steps, in->step[i]) &&
 			    !np_vec_push(out,
 			                 (struct pack){in->step[i], in->group[i], in->transport[i],
 			                               (uint32_t)r, in->package_mb[i], in->count[i],
@@ -153,7 +153,7 @@ static void add_ops(const struct np_comm_units *self, struct tally *sdma, struct
 		for (size_t i = 0; i < in->n; i++) {
 			np_str name = np_cluster_text(self->cluster, in->transport[i]);
 			struct tally *tally = np_str_is(name, "RDMA") ? rdma : sdma;
-			if (!np_insight_wants(self->cluster, in->step[i]))
+			if (!np_insight_wants(&self->steps, in->step[i]))
 				continue;
 			tally->ops += in->ops[i];
 			tally->small_ops += in->small_ops[i];

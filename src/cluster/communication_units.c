@@ -88,7 +88,7 @@ static bool add_times(struct np_comm_units *self, uint32_t rank, size_t first)
 	const struct np_digest_insight_time *in =
 		NP_DIGEST_ROWS(&self->cluster->ranks.v[rank], np_digest_insight_time);
 	for (size_t i = 0; i < in->n; i++) {
-		if (!np_insight_wants(self->cluster, in->step[i]))
+		if (!np_insight_wants(&self->steps, in->step[i]))
 			continue;
 		struct np_comm_unit *unit = unit_of(self, first, in->step[i], in->group[i], rank);
 		if (!unit)
@@ -140,9 +140,19 @@ static void share_records(struct np_comm_units *self)
 	}
 }
 
+static bool has_step(const struct np_cluster_rank *rank, int64_t step)
+{
+	const struct np_digest_insight_time *in = NP_DIGEST_ROWS(rank, np_digest_insight_time);
+	for (size_t i = 0; i < in->n; i++)
+		if (in->step[i] == step)
+			return true;
+	return false;
+}
+
 bool np_comm_units_collect(struct np_cluster *cluster, struct np_comm_units *out)
 {
-	*out = (struct np_comm_units){.cluster = cluster};
+	*out = (struct np_comm_units){.cluster = cluster,
+	                              .steps = np_insight_steps_of(cluster, has_step)};
 	for (size_t r = 0; r < cluster->ranks.n; r++) {
 		size_t first = out->units.n;
 		if (!add_times(out, (uint32_t)r, first))

@@ -90,8 +90,20 @@ double np_insight_small_mb(np_str transport);
 /* Step id as a cell, not available when there is none. */
 void np_cell_step(struct np_table *table, int64_t step);
 
-/* Does --step_id ask for this step? */
-bool np_insight_wants(const struct np_cluster *cluster, int64_t step);
+/* What --step_id asks for: one step, or all, also when no rank has that step (which the map
+ * has told). `has`: does a rank have it? Zeroed: all. */
+struct np_insight_steps {
+	bool one;
+	int64_t step;
+};
+struct np_insight_steps np_insight_steps_of(const struct np_cluster *cluster,
+                                            bool (*has)(const struct np_cluster_rank *rank,
+                                                        int64_t step));
+
+static inline bool np_insight_wants(const struct np_insight_steps *self, int64_t step)
+{
+	return !self->one || self->step == step;
+}
 
 /* The group of this key as the capture recorded it, or NULL. */
 const struct np_group *np_insight_group(const struct np_capture *capture, np_str key);

@@ -122,8 +122,7 @@ static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe 
 	enum np_status status = NP_OK;
 	bool ok = np_comm_units_collect(cluster, &units);
 	if (ok && units.units.n == 0) {
-		np_cluster_nothing(cluster, self, "no rank has recorded a collective%s",
-		                   cluster->options->has_step ? " in this step" : "");
+		np_cluster_nothing(cluster, self, "no rank has recorded a collective");
 	} else if (ok) {
 		ok = groups(&units);
 		times(&units);

@@ -72,6 +72,15 @@ static void unite(struct np_summary *self)
 	self->rows.n = kept;
 }
 
+static bool has_step(const struct np_cluster_rank *rank, int64_t step)
+{
+	const struct np_digest_summary_step *in = NP_DIGEST_ROWS(rank, np_digest_summary_step);
+	for (size_t i = 0; i < in->n; i++)
+		if (in->step[i] == step)
+			return true;
+	return false;
+}
+
 static bool collect(struct np_summary *self)
 {
 	struct np_cluster *cluster = self->cluster;
@@ -79,7 +88,7 @@ static bool collect(struct np_summary *self)
 		const struct np_digest_summary_step *in =
 			NP_DIGEST_ROWS(&cluster->ranks.v[r], np_digest_summary_step);
 		for (size_t i = 0; i < in->n; i++)
-			if (np_insight_wants(cluster, in->step[i]) &&
+			if (np_insight_wants(&self->steps, in->step[i]) &&
 			    !np_vec_push(&self->rows, row_of(in, i, (uint32_t)r)))
 				return false;
 	}
@@ -207,13 +216,13 @@ static bool fill(struct np_summary *self, const struct np_recipe *recipe)
 static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe *self,
                              struct np_err *err)
 {
-	struct np_summary summary = {.cluster = cluster};
+	struct np_summary summary = {.cluster = cluster,
+	                             .steps = np_insight_steps_of(cluster, has_step)};
 	enum np_status status = np_parallel_of(cluster, &summary.plan, err);
 	if (status == NP_OK && !collect(&summary))
 		status = np_err_nomem(err);
 	if (status == NP_OK && summary.rows.n == 0)
-		np_cluster_nothing(cluster, self, "no rank has kernels or a step table%s",
-		                   cluster->options->has_step ? " for this step" : "");
+		np_cluster_nothing(cluster, self, "no rank has kernels or a step table");
 	else if (status == NP_OK && !fill(&summary, self))
 		status = np_err_nomem(err);
 	np_vec_release(&summary.rows);

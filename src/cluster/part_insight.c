@@ -36,9 +36,14 @@ double np_insight_small_mb(np_str transport)
 	return np_str_is(transport, "RDMA") ? 1 : 16;
 }
 
-bool np_insight_wants(const struct np_cluster *cluster, int64_t step)
+struct np_insight_steps np_insight_steps_of(const struct np_cluster *cluster,
+                                            bool (*has)(const struct np_cluster_rank *rank,
+                                                        int64_t step))
 {
-	return !cluster->options->has_step || step == cluster->options->step;
+	struct np_insight_steps out = {.step = cluster->options->step};
+	for (size_t r = 0; cluster->options->has_step && r < cluster->ranks.n && !out.one; r++)
+		out.one = has(&cluster->ranks.v[r], out.step);
+	return out;
 }
 
 const struct np_group *np_insight_group(const struct np_capture *capture, np_str key)

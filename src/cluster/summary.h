@@ -63,6 +63,7 @@ struct np_sum_row {
 
 struct np_summary {
 	struct np_cluster *cluster;
+	struct np_insight_steps steps;
 	struct np_parallel_plan plan;
 	NP_VEC(struct np_sum_row) rows; /* by step, rank */
 };

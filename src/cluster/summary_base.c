@@ -29,13 +29,13 @@ static void starts(const struct np_summary *self, struct times *out)
 		const struct np_digest_summary_comm *kernels =
 			NP_DIGEST_ROWS(rank, np_digest_summary_comm);
 		for (size_t i = 0; i < in->n; i++) {
-			if (!np_insight_wants(self->cluster, in->step[i]) || !(in->start_us[i] > 0))
+			if (!np_insight_wants(&self->steps, in->step[i]) || !(in->start_us[i] > 0))
 				continue;
 			out->first_us = fmin(in->start_us[i], out->first_us);
 			out->last_us = fmax(in->start_us[i], out->last_us);
 		}
 		for (size_t i = 0; i < kernels->n; i++)
-			if (np_insight_wants(self->cluster, kernels->step[i]) &&
+			if (np_insight_wants(&self->steps, kernels->step[i]) &&
 			    kernels->start_ns[i] < out->kernel)
 				out->kernel = kernels->start_ns[i];
 	}
@@ -153,7 +153,7 @@ static void cores(const struct np_summary *self)
 		const struct np_digest_summary_core *in =
 			NP_DIGEST_ROWS(rank, np_digest_summary_core);
 		for (size_t i = 0; i < in->n; i++) {
-			if (!np_insight_wants(self->cluster, in->step[i]))
+			if (!np_insight_wants(&self->steps, in->step[i]))
 				continue;
 			np_cell_step(table, in->step[i]);
 			np_cell_int(table, rank->rank);
@@ -174,7 +174,7 @@ void np_summary_detail(const struct np_summary *self)
 		const struct np_digest_summary_comm *in =
 			NP_DIGEST_ROWS(rank, np_digest_summary_comm);
 		for (size_t i = 0; i < in->n; i++) {
-			if (!np_insight_wants(self->cluster, in->step[i]))
+			if (!np_insight_wants(&self->steps, in->step[i]))
 				continue;
 			np_cell_step(table, in->step[i]);
 			np_cell_int(table, rank->rank);

@@ -175,7 +175,8 @@ static void one_rank_and_no_step(void **state)
 	assert_int_equal(rows_of(report, "SummarySpread"), 0);
 	np_report_free(report);
 	report = run_synth(NP_SYNTH_TEXT, 2, 1, "", "summary", 99);
-	assert_true(has_code(report, "CLUSTER_MODE_EMPTY"));
+	assert_true(has_code(report, "CLUSTER_STEP_ABSENT")); /* then all are taken */
+	assert_int_equal(rows_of(report, "SummaryRanks"), 4);
 	np_report_free(report);
 	report = run_synth(NP_SYNTH_TEXT, 2, 1, "", "summary", 13);
 	assert_int_equal(rows_of(report, "SummaryRanks"), 2);
