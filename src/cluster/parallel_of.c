@@ -387,6 +387,8 @@ const char *np_parallel_how(const struct np_parallel_plan *self)
 		[NP_PARALLEL_DISPUTE] =
 			NP_N("contradictory records; the process groups are believed"),
 	};
+	if (self->source == NP_PARALLEL_DISPUTE && !self->regular)
+		return NP_N("contradictory records, and no known placement fits them");
 	return how[self->source];
 }
 

@@ -24,9 +24,11 @@ struct np_map_job {
 };
 
 struct np_part {
-	const char *name;  /* in names of the cache's files */
-	unsigned revision; /* raised when map() changes: older files of the cache are void */
-	unsigned load;     /* enum np_load bits */
+	const char *name;   /* in names of the cache's files */
+	unsigned revision;  /* raised when map() changes: older files of the cache are void */
+	unsigned load;      /* enum np_load bits */
+	unsigned load_text; /* those of a capture that has text; 0: the same. So that a part which
+	                     * small files can answer does not read a trace */
 	bool by_options; /* map() looks at the options or the range: they are in the cache's key */
 	const struct np_table_desc *const *tables; /* that map() fills; NULL-terminated */
 	enum np_status (*map)(const struct np_map_job *job, struct np_err *err); /* E_NOMEM */
