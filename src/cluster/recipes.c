@@ -2,12 +2,16 @@
 #include "cluster/internal.h"
 #include "cluster/parts.h"
 
+extern const struct np_recipe np_recipe_communication;
 extern const struct np_recipe np_recipe_diagnose;
 extern const struct np_recipe np_recipe_hccl_sum;
+extern const struct np_recipe np_recipe_summary;
 
 const struct np_recipe *const np_recipes[] = {
+	&np_recipe_communication,
 	&np_recipe_diagnose,
 	&np_recipe_hccl_sum,
+	&np_recipe_summary,
 };
 const size_t np_n_recipes = sizeof np_recipes / sizeof *np_recipes;
 
