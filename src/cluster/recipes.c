@@ -2,9 +2,11 @@
 #include "cluster/internal.h"
 #include "cluster/parts.h"
 
+extern const struct np_recipe np_recipe_computational_op_masking;
 extern const struct np_recipe np_recipe_hccl_sum;
 
 const struct np_recipe *const np_recipes[] = {
+	&np_recipe_computational_op_masking,
 	&np_recipe_hccl_sum,
 };
 const size_t np_n_recipes = sizeof np_recipes / sizeof *np_recipes;

@@ -16,6 +16,11 @@ tests/golden/MODE.json lists what is compared:
                                             compared as sets ("1;0;4" and "0;1;4")
               "ours": ["Table", "T.C"],     where the official figure is a documented defect:
                                             compared only in the run with --compat
+              "extra": ["Table.Column"],    columns of ours that the official table lacks:
+                                            left out of the comparison, and must be there
+              "tolerance": {"T.C": 0.3},    optional: how far numbers of this column may be off,
+                                            also those within a text, with --compat
+              "own_tolerance": {"T.C": 0.6},  the same without --compat
               "compat": false}]}            optional: no run with --compat
 
 Every case is run twice, as it is and with --compat, and each table or file of the
@@ -108,10 +113,10 @@ def prepare(rows, table, case):
             for row in rows]
 
 
-def key(row):
+def key(row, loose=()):
     """Sorts equal rows together: numbers rounded so that the tolerance does not part them."""
     parts = []
-    for name in sorted(row):
+    for name in sorted(set(row) - set(loose)):
         value = row[name]
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             parts.append((1, f"{float(value):.6e}"))
@@ -128,26 +133,41 @@ def same(a, b):
     return a == b
 
 
-def same_row(a, b):
-    return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
-def compare_rows(ours, theirs, what):
+def near(a, b, tolerance):
+    """Numbers that far apart, or texts that differ in such numbers only."""
+    if isinstance(a, str) and isinstance(b, str):
+        return NUMBER.sub("#", a) == NUMBER.sub("#", b) and all(
+            abs(float(x) - float(y)) <= tolerance
+            for x, y in zip(NUMBER.findall(a), NUMBER.findall(b)))
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return abs(a - b) <= tolerance
+    return a == b
+
+
+def same_row(a, b, loose=()):
+    return a.keys() == b.keys() and all(
+        near(a[k], b[k], loose[k]) if k in loose else same(a[k], b[k]) for k in a)
+
+
+def compare_rows(ours, theirs, what, loose=()):
     if len(ours) != len(theirs):
         raise Mismatch(f"{what}: {len(ours)} rows, official {len(theirs)}")
     if ours and list(ours[0]) != list(theirs[0]):
         raise Mismatch(f"{what}: columns {list(ours[0])}, official {list(theirs[0])}")
-    ours, theirs = sorted(ours, key=key), sorted(theirs, key=key)
+    ours, theirs = (sorted(rows, key=lambda r: key(r, loose)) for rows in (ours, theirs))
     left = []
     for row in theirs:  # neighbours may have swapped by rounding: look a little around
         for i, mine in enumerate(ours[:8]):
-            if same_row(mine, row):
+            if same_row(mine, row, loose):
                 del ours[i]
                 break
         else:
             left.append(row)
     left = [row for row in left
-            if not any(same_row(mine, row) and not ours.remove(mine) for mine in list(ours))]
+            if not any(same_row(mine, row, loose) and not ours.remove(mine) for mine in list(ours))]
     if left:
         raise Mismatch(f"{what}: {len(left)} rows differ, the first official {left[0]}, "
                        f"ours {ours[0] if ours else None}")
@@ -175,19 +195,31 @@ def drop(rows, table, columns):
     return [{k: v for k, v in row.items() if k not in gone} for row in rows]
 
 
+def without_extra(case, table, ours, compat):
+    extra = [c for c in case.get("extra", []) if c.split(".", 1)[0] == table]
+    for column in extra:
+        if ours and (column.split(".", 1)[1] in ours[0]) == compat:
+            raise Mismatch(f"{column}: {'there' if compat else 'not there'}")
+    return drop(ours, table, extra)
+
+
 def compare_tables(case, table, ours, theirs, compat):
+    ours = without_extra(case, table, ours, compat)
+    loose = {c.split(".", 1)[1]: t
+             for c, t in case.get("tolerance" if compat else "own_tolerance", {}).items()
+             if c.split(".", 1)[0] == table}
     ours, theirs = prepare(ours, table, case), prepare(theirs, table, case)
     known = [] if compat else [c for c in case.get("ours", []) if c.split(".", 1)[0] == table]
     if known and not any(c in case.get("may", []) for c in known):
         try:
-            compare_rows(list(ours), list(theirs), table)
+            compare_rows(list(ours), list(theirs), table, loose)
         except Mismatch:
             pass
         else:
             raise Mismatch(f"{table}: equal to the official one although listed in \"ours\"")
     if table in known:
         return
-    compare_rows(drop(ours, table, known), drop(theirs, table, known), table)
+    compare_rows(drop(ours, table, known), drop(theirs, table, known), table, loose)
 
 
 def name_of(path):
