@@ -3,10 +3,12 @@
 #include "cluster/parts.h"
 
 extern const struct np_recipe np_recipe_computational_op_masking;
+extern const struct np_recipe np_recipe_free_analysis;
 extern const struct np_recipe np_recipe_hccl_sum;
 
 const struct np_recipe *const np_recipes[] = {
 	&np_recipe_computational_op_masking,
+	&np_recipe_free_analysis,
 	&np_recipe_hccl_sum,
 };
 const size_t np_n_recipes = sizeof np_recipes / sizeof *np_recipes;
