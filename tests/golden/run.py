@@ -24,6 +24,7 @@ tests/golden/MODE.json lists what is compared:
               "ties": {"Table": ["rankId", "duration"]},  a list of the longest per rank, cut
                                             among equals: which of them stand last is open, so
                                             only these two columns of them are compared
+              "kind": "p2p",                compared by this function of changed_input.py
               "compat": false}]}            optional: no run with --compat
 
 Every case is run twice, as it is and with --compat, and each table or file of the
@@ -45,6 +46,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+
+import changed_input
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -292,7 +295,11 @@ def run_case(npuprof, base, scratch, mode, case, compat):
         raise Mismatch(f"exit status {done.returncode}: {done.stderr.strip()[-600:]}")
     json.loads(done.stdout)
     golden = os.path.join(base, "golden", "msprof_analyze", case["set"], case["golden"])
-    compare_dirs(case, out, golden, compat)
+    if "kind" in case:
+        data = data_of(case["set"], base, scratch)
+        getattr(changed_input, case["kind"])(out, golden, data, compat)
+    else:
+        compare_dirs(case, out, golden, compat)
 
 
 def cases(modes):
@@ -323,7 +330,7 @@ def main():
             try:
                 run_case(os.path.abspath(args.npuprof), base, scratch, mode, case, compat)
                 print(f"ok {n} - {title}", flush=True)
-            except (Mismatch, ValueError, OSError, subprocess.TimeoutExpired) as error:
+            except (Mismatch, changed_input.Mismatch, ValueError, OSError, subprocess.TimeoutExpired) as error:
                 failed += 1
                 print(f"not ok {n} - {title}\n# {error}", flush=True)
     return 1 if failed else 0
