@@ -9,10 +9,10 @@
  *                 prev │   gap    │ next
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/number.h"
+#include "cluster/cells.h"
 #include "cluster/internal.h"
 #include "cluster/task_links.h"
 
@@ -168,13 +168,6 @@ static size_t first_from(const struct np_tasks *tasks, np_ns ts)
 
 /* ── reasons ── */
 
-static void add_us(struct np_buf *out, double us)
-{
-	char digits[NP_PYTHON_CHARS];
-	np_buf_add(out, digits, np_format_python(np_round_half_even(us, 3), digits));
-	np_buf_add_cstr(out, " us");
-}
-
 struct count {
 	uint32_t type;
 	size_t n, first;
@@ -232,7 +225,7 @@ static bool running_reason(const struct work *self, const struct gap *gap, struc
 		              NP_FMT(np_intern_get(&self->profile->strings, types.v[i].type)));
 	if (types.n > 0) {
 		np_buf_add_cstr(out, "max remaining free ");
-		add_us(out, (double)longest / 1000);
+		np_buf_add_python_us(out, (double)longest / 1000);
 	}
 	np_vec_release(&types);
 	return ok;
@@ -273,13 +266,13 @@ static void host_reason(const struct both *both, struct np_buf *out)
 {
 	if (both->waits < WAIT_NS) {
 		np_buf_add_cstr(out, "Idle Pytorch layer: no task dispatched in ");
-		add_us(out, both->torch / 1000);
+		np_buf_add_python_us(out, both->torch / 1000);
 	} else if (both->idle >= both->launch) {
 		np_buf_add_cstr(out, "Abnormal CANN layer: long time between two node@launch ");
-		add_us(out, both->idle / 1000);
+		np_buf_add_python_us(out, both->idle / 1000);
 	} else {
 		np_buf_add_cstr(out, "Abnormal CANN layer: long node@launch ");
-		add_us(out, both->launch / 1000);
+		np_buf_add_python_us(out, both->launch / 1000);
 	}
 }
 
@@ -311,7 +304,7 @@ static bool explain(const struct work *self, const struct gap *gap, struct np_bu
 	if (self->links.cann[gap->prev] == NP_NO_U32 || self->links.cann[next] == NP_NO_U32) {
 		both->torch = (double)(torch_end(self, next) - torch_end(self, gap->prev));
 		np_buf_add_cstr(out, "No CANN calls recorded: no task dispatched in ");
-		add_us(out, both->torch / 1000);
+		np_buf_add_python_us(out, both->torch / 1000);
 		return true;
 	}
 	measure(self, gap->prev, (uint32_t)next, both);
@@ -385,18 +378,6 @@ static const struct np_column columns[] = {
 	{"reason", "", NP_COL_TEXT, "why"},
 };
 
-/* As a Decimal prints: no zeros at the end. */
-static void us_cell(struct np_table *table, np_ns ns)
-{
-	char text[32];
-	int len = np_ns_format_us(text, sizeof text, ns);
-	while (len > 0 && text[len - 1] == '0')
-		len--;
-	if (len > 0 && text[len - 1] == '.')
-		len--;
-	np_cell_text(table, (np_str){text, (size_t)len});
-}
-
 static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe *self,
                              struct np_err *err)
 {
@@ -423,8 +404,8 @@ static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe 
 			NP_DIGEST_ROWS(&cluster->ranks.v[r], np_digest_gaps);
 		for (size_t i = 0; i < rows->n; i++) {
 			np_cell_int(table, cluster->ranks.v[r].rank);
-			us_cell(table, rows->start_ns[i]);
-			us_cell(table, rows->end_ns[i]);
+			np_cell_decimal_us(table, rows->start_ns[i]);
+			np_cell_decimal_us(table, rows->end_ns[i]);
 			np_cell_real(table, (double)(rows->end_ns[i] - rows->start_ns[i]) / 1000);
 			np_cell_real(table, rows->torch_us[i]);
 			np_cell_real(table, rows->cann_us[i]);
