@@ -4,6 +4,7 @@
 
 extern const struct np_recipe np_recipe_communication_bottleneck;
 extern const struct np_recipe np_recipe_computational_op_masking;
+extern const struct np_recipe np_recipe_export_summary;
 extern const struct np_recipe np_recipe_free_analysis;
 extern const struct np_recipe np_recipe_hccl_sum;
 extern const struct np_recipe np_recipe_p2p_pairing;
@@ -11,6 +12,7 @@ extern const struct np_recipe np_recipe_p2p_pairing;
 const struct np_recipe *const np_recipes[] = {
 	&np_recipe_communication_bottleneck,
 	&np_recipe_computational_op_masking,
+	&np_recipe_export_summary,
 	&np_recipe_free_analysis,
 	&np_recipe_hccl_sum,
 	&np_recipe_p2p_pairing,
