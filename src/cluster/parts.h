@@ -24,4 +24,29 @@ extern const struct np_table_desc np_digest_comm_ops_desc;
 /* All of them, or those that start within the range of --step_id. */
 extern const struct np_part np_part_comm_ops;
 
+/* ── mstx_sum ── */
+
+/* Marks x_start … x_stop, in order of the stops, then ranges; options->compat is looked at. */
+#define NP_DIGEST_MSTX_COLUMNS(X)                                              \
+	X(np_id, name,                                                         \
+	  "of the marks without their end, of the range; with _0, _1, … if " \
+	  "several of the step have it")                                       \
+	X(int64_t, step, "step id, 0 outside every step")                      \
+	X(int64_t, framework_ns,                                               \
+	  "between the operators that set the marks; NP_NO_I64: "              \
+	  "unknown; 0 for ranges")                                             \
+	X(int64_t, cann_ns, "between the marks on the host")                   \
+	X(int64_t, device_ns, "between their tasks, of the range's task; NP_NO_I64: unknown")
+
+NP_TABLE_STRUCT(np_digest_mstx, NP_DIGEST_MSTX_COLUMNS);
+extern const struct np_table_desc np_digest_mstx_desc;
+
+/* Marks without a partner. */
+#define NP_DIGEST_MSTX_LONE_COLUMNS(X) X(np_id, message, "x_start or x_stop")
+
+NP_TABLE_STRUCT(np_digest_mstx_lone, NP_DIGEST_MSTX_LONE_COLUMNS);
+extern const struct np_table_desc np_digest_mstx_lone_desc;
+
+extern const struct np_part np_part_mstx_times;
+
 #endif
