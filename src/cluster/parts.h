@@ -49,4 +49,35 @@ extern const struct np_table_desc np_digest_mstx_lone_desc;
 
 extern const struct np_part np_part_mstx_times;
 
+/* ── operator_mfu ── */
+
+/* In order of the operators' start; options->compat is looked at. */
+#define NP_DIGEST_OP_MFU_COLUMNS(X)                                             \
+	X(np_id, op, "operator of the framework")                               \
+	X(np_id, kernel, "kernel")                                              \
+	X(np_id, flops_op, "what the range is called")                          \
+	X(np_id, in_shapes, "input shapes without quotes, NP_ID_NONE: unknown") \
+	X(np_id, out_shapes, "output shapes")                                   \
+	X(np_ns, start_ns, "start")                                             \
+	X(np_ns, end_ns, "end")                                                 \
+	X(double, mfu, "share of the peak")                                     \
+	X(double, flops_per_s, "operations per second")                         \
+	X(double, peak, "the same of the chip")                                 \
+	X(double, flops, "its part of the range's operations; compat: all")
+
+NP_TABLE_STRUCT(np_digest_op_mfu, NP_DIGEST_OP_MFU_COLUMNS);
+extern const struct np_table_desc np_digest_op_mfu_desc;
+
+/* One row. */
+#define NP_DIGEST_MFU_FACTS_COLUMNS(X)                                     \
+	X(int64_t, ranges, "ranges with a number of operations")           \
+	X(int64_t, launches, "kernels and collectives of known operators") \
+	X(uint8_t, chip, "1: number and frequency of the AI cores are known")
+
+NP_TABLE_STRUCT(np_digest_mfu_facts, NP_DIGEST_MFU_FACTS_COLUMNS);
+extern const struct np_table_desc np_digest_mfu_facts_desc;
+
+/* Fills np_digest_module_mfu (modules.h), too. */
+extern const struct np_part np_part_op_mfu;
+
 #endif
