@@ -80,4 +80,33 @@ extern const struct np_table_desc np_digest_mfu_facts_desc;
 /* Fills np_digest_module_mfu (modules.h), too. */
 extern const struct np_part np_part_op_mfu;
 
+/* ── mstx2commop ── */
+
+/* Collectives that messages of mstx describe, in order of the messages; options->compat and
+ * the range of --step_id are looked at. */
+#define NP_DIGEST_COMMOP_COLUMNS(X)                               \
+	X(np_id, name, "Hcclop_allReduce__597_0_1")               \
+	X(np_id, type, "Hcclop_allReduce_")                       \
+	X(np_id, group, "communicator")                           \
+	X(np_id, dtype, "data type as the message has it: bfp16") \
+	X(int64_t, count, "elements, NP_NO_I64 if unknown")       \
+	X(np_ns, start_ns, "start of the task")                   \
+	X(np_ns, end_ns, "its end")                               \
+	X(int64_t, conn, "connection id of the task, NP_NO_I64 if none")
+
+NP_TABLE_STRUCT(np_digest_commop, NP_DIGEST_COMMOP_COLUMNS);
+extern const struct np_table_desc np_digest_commop_desc;
+
+/* One row. */
+#define NP_DIGEST_COMMOP_FACTS_COLUMNS(X)                                        \
+	X(int64_t, recorded, "collectives that the capture has recorded itself") \
+	X(int64_t, messages, "messages that describe one")                       \
+	X(int64_t, lone, "of these, without a task")                             \
+	X(uint8_t, cut, "1: compat made more rows than can be kept")
+
+NP_TABLE_STRUCT(np_digest_commop_facts, NP_DIGEST_COMMOP_FACTS_COLUMNS);
+extern const struct np_table_desc np_digest_commop_facts_desc;
+
+extern const struct np_part np_part_commop;
+
 #endif

@@ -4,14 +4,13 @@
 
 extern const struct np_recipe np_recipe_hccl_sum;
 extern const struct np_recipe np_recipe_module_statistic;
+extern const struct np_recipe np_recipe_mstx2commop;
 extern const struct np_recipe np_recipe_mstx_sum;
 extern const struct np_recipe np_recipe_operator_mfu;
 
 const struct np_recipe *const np_recipes[] = {
-	&np_recipe_hccl_sum,
-	&np_recipe_module_statistic,
-	&np_recipe_mstx_sum,
-	&np_recipe_operator_mfu,
+	&np_recipe_hccl_sum, &np_recipe_module_statistic, &np_recipe_mstx2commop,
+	&np_recipe_mstx_sum, &np_recipe_operator_mfu,
 };
 const size_t np_n_recipes = sizeof np_recipes / sizeof *np_recipes;
 
