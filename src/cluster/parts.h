@@ -109,4 +109,19 @@ extern const struct np_table_desc np_digest_commop_facts_desc;
 
 extern const struct np_part np_part_commop;
 
+/* ── pp_chart ── */
+
+/* Tasks of the marks of forward and backward passes, by start; options->compat and the
+ * range of --step_id are looked at. */
+#define NP_DIGEST_PP_TASKS_COLUMNS(X)                                       \
+	X(np_ns, start_ns, "start of the task")                             \
+	X(np_ns, end_ns, "its end")                                         \
+	X(int64_t, step, "step, 0 without steps, NP_NO_I64 outside of all") \
+	X(uint8_t, backward, "0: the message says \"forward\"")
+
+NP_TABLE_STRUCT(np_digest_pp_tasks, NP_DIGEST_PP_TASKS_COLUMNS);
+extern const struct np_table_desc np_digest_pp_tasks_desc;
+
+extern const struct np_part np_part_pp_tasks;
+
 #endif

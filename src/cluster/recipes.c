@@ -7,10 +7,11 @@ extern const struct np_recipe np_recipe_module_statistic;
 extern const struct np_recipe np_recipe_mstx2commop;
 extern const struct np_recipe np_recipe_mstx_sum;
 extern const struct np_recipe np_recipe_operator_mfu;
+extern const struct np_recipe np_recipe_pp_chart;
 
 const struct np_recipe *const np_recipes[] = {
 	&np_recipe_hccl_sum, &np_recipe_module_statistic, &np_recipe_mstx2commop,
-	&np_recipe_mstx_sum, &np_recipe_operator_mfu,
+	&np_recipe_mstx_sum, &np_recipe_operator_mfu,     &np_recipe_pp_chart,
 };
 const size_t np_n_recipes = sizeof np_recipes / sizeof *np_recipes;
 
