@@ -33,7 +33,6 @@ it stands in "may": [...].
 One TAP line per run; without $NPUPROF_SHARED (or ../shared) everything is a skip.
 """
 import argparse
-import ast
 import csv
 import json
 import math
@@ -44,8 +43,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
-import zipfile
+
+import workbook
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -120,71 +119,6 @@ def number(text):
 def csv_table(path):
     with open(path, newline="", encoding="utf-8") as file:
         return [{k: number(v) for k, v in row.items()} for row in csv.DictReader(file)]
-
-
-MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-
-
-def sheet_place(reference):
-    letters, row = re.fullmatch("([A-Z]+)([0-9]+)", reference).groups()
-    column = 0
-    for letter in letters:
-        column = column * 26 + ord(letter) - 64
-    return int(row) - 1, column - 1
-
-
-def sheet_value(cell, strings):
-    kind, value = cell.get("t"), cell.find(MAIN + "v")
-    if kind == "inlineStr":
-        return "".join(t.text or "" for t in cell.iter(MAIN + "t")) or None
-    if value is None or value.text is None:
-        return None
-    return (strings[int(value.text)] or None) if kind == "s" else \
-        value.text if kind == "str" else float(value.text)
-
-
-def xlsx_sheet(path):
-    """Rows and merged ranges of the first sheet."""
-    with zipfile.ZipFile(path) as book:
-        strings = []
-        if "xl/sharedStrings.xml" in book.namelist():
-            root = ElementTree.fromstring(book.read("xl/sharedStrings.xml"))
-            strings = ["".join(t.text or "" for t in item.iter(MAIN + "t")) for item in root]
-        root = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))
-    cells = {sheet_place(cell.get("r")): sheet_value(cell, strings)
-             for cell in root.iter(MAIN + "c")}
-    height, width = (1 + max(at[i] for at in cells) for i in (0, 1))
-    return [[cells.get((r, c)) for c in range(width)] for r in range(height)], \
-        {merged.get("ref") for merged in root.iter(MAIN + "mergeCell")}
-
-
-def xlsx_dump(path):
-    """The same of a dump; of the merged ranges it has the first six."""
-    with open(path, encoding="utf-8") as text:
-        head, *rows = text.read().splitlines()
-    return [list(ast.literal_eval(row)) for row in rows], \
-        set(ast.literal_eval(head.split("merged=", 1)[1]))
-
-
-def compare_workbooks(case, table, ours, theirs, compat):
-    (mine, my_merged), (rows, merged) = xlsx_sheet(ours), xlsx_dump(theirs)
-    known = [] if compat else [c.split(".", 1)[1] for c in case.get("ours", [])
-                               if c.split(".", 1)[0] == table]
-    if [len(mine), mine[0]] != [len(rows), rows[0]]:
-        raise Mismatch(f"{table}: {len(mine)} rows {mine[0]}, official {len(rows)} {rows[0]}")
-    if not merged <= my_merged:
-        raise Mismatch(f"{table}: merged {sorted(my_merged)}, official {sorted(merged)}")
-    differ = set()
-    for n, (a, b) in enumerate(zip(mine[1:], rows[1:]), 2):
-        for name, x, y in zip(mine[0], a, b):
-            if isinstance(x, str) and isinstance(y, (int, float)):
-                x = number(x)  # integers that a spreadsheet would round are texts
-            if not same(x, y):
-                differ.add(name)
-                if name not in known:
-                    raise Mismatch(f"{table}: row {n}, {name}: {x!r}, official {y!r}")
-    if set(known) - differ and not any(f"{table}.{c}" in case.get("may", []) for c in known):
-        raise Mismatch(f"{table}: {sorted(set(known) - differ)} equal although in \"ours\"")
 
 
 def as_set(value):
@@ -321,6 +255,27 @@ def compare_dirs(case, out, golden, compat):
                     compare_json(json.load(a), json.load(b), name_of(file))
     if not checked:
         raise Mismatch("the golden directory has nothing to compare")
+
+
+def compare_workbooks(case, table, ours, theirs, compat):
+    (mine, my_merged), (rows, merged) = workbook.sheet(ours), workbook.dump(theirs)
+    known = [] if compat else [c.split(".", 1)[1] for c in case.get("ours", [])
+                               if c.split(".", 1)[0] == table]
+    if [len(mine), mine[0]] != [len(rows), rows[0]]:
+        raise Mismatch(f"{table}: {len(mine)} rows {mine[0]}, official {len(rows)} {rows[0]}")
+    if not merged <= my_merged:
+        raise Mismatch(f"{table}: merged {sorted(my_merged)}, official {sorted(merged)}")
+    differ = set()
+    for n, (a, b) in enumerate(zip(mine[1:], rows[1:]), 2):
+        for name, x, y in zip(mine[0], a, b):
+            if isinstance(x, str) and isinstance(y, (int, float)):
+                x = number(x)  # integers that a spreadsheet would round are texts
+            if not same(x, y):
+                differ.add(name)
+                if name not in known:
+                    raise Mismatch(f"{table}: row {n}, {name}: {x!r}, official {y!r}")
+    if set(known) - differ and not any(f"{table}.{c}" in case.get("may", []) for c in known):
+        raise Mismatch(f"{table}: {sorted(set(known) - differ)} equal although in \"ours\"")
 
 
 def newest_like(path):
