@@ -14,6 +14,10 @@ tests/golden/MODE.json lists what is compared:
               "skip": ["Table.Column"],     not comparable at all (order of ties, first one met)
               "sets": ["Table.Column"],     lists whose order depends on a directory:
                                             compared as sets ("1;0;4" and "0;1;4")
+              "changed": {"Table": "rank"}, where the official tool writes into the capture
+                                            (changed_input): our table of all ranks, whose
+                                            column "rank" chooses the rows of each
+              "resolve": {"Table": ["C"]},  ids of STRING_IDS, compared as their texts
               "ours": ["Table", "T.C"],     where the official figure is a documented defect:
                                             compared only in the run with --compat
               "extra": ["Table.Column"],    columns of ours that the official table lacks:
@@ -29,7 +33,9 @@ tests/golden/MODE.json lists what is compared:
 
 Every case is run twice, as it is and with --compat, and each table or file of the
 golden directory must be there with equal rows as a multiset: numbers within 1e-9
-relative, texts equal, NULL only equal to NULL. JSON files are compared as objects.
+relative, texts equal, NULL only equal to NULL. JSON files are compared as objects,
+workbooks (golden: X.xlsx.txt; table X without the rank's number) row by row in order,
+with their merged cells.
 What is "ours" must DIFFER without --compat, so that a list cannot go stale, unless
 it stands in "may": [...].
 
@@ -48,6 +54,7 @@ import sys
 import tempfile
 
 import changed_input
+import workbook
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -86,12 +93,28 @@ def data_of(name, base, scratch):
 
 # ── tables as lists of dictionaries ──
 
-def db_tables(path):
+def db_tables(path, resolve=None):
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
         db.row_factory = sqlite3.Row
         names = [r[0] for r in db.execute("select name from sqlite_master where type='table'")]
-        return {name: [dict(row) for row in db.execute(f'select * from "{name}"')]
-                for name in names}
+        tables = {name: [dict(row) for row in db.execute(f'select * from "{name}"')]
+                  for name in names}
+    strings = {row["id"]: row["value"] for row in tables.get("STRING_IDS", [])}
+    for name, columns in (resolve or {}).items():
+        for row in tables.get(name, []):
+            row.update({column: strings[row[column]] for column in columns})
+    return tables
+
+
+def compare_changed(case, theirs, out, compat):
+    """What the official tool wrote into one capture beside our table of all ranks."""
+    rank = int(re.search(r"_(\d+)\.changes\.db$", theirs).group(1))
+    ours = db_tables(os.path.join(out, "cluster_analysis_output", "cluster_analysis.db"))
+    rows = db_tables(theirs)
+    for table, column in case.get("changed", {}).items():
+        mine = [{k: v for k, v in row.items() if k != column}
+                for row in ours.get(table, []) if row[column] == rank]
+        compare_tables(case, table, mine, rows[table], compat)
 
 
 def number(text):
@@ -247,22 +270,31 @@ def compare_dirs(case, out, golden, compat):
     for folder, _, files in os.walk(golden):
         for file in sorted(files):
             theirs = os.path.join(folder, file)
+            if file.endswith(".changes.db"):
+                compare_changed(case, theirs, out, compat)
+                checked += 1
+                continue
             ours = os.path.join(out, os.path.relpath(theirs, golden))
             if file.endswith(".db") and case["golden"].endswith(".text"):
                 continue  # what the official tool makes on the way
-            if not file.endswith((".db", ".csv", ".json")):
+            if not file.endswith((".db", ".csv", ".json", ".xlsx.txt")):
                 continue
+            if file.endswith(".xlsx.txt"):
+                ours = ours[:-len(".txt")]
             if file.endswith(".csv") and not os.path.exists(ours):
                 ours = newest_like(ours)
             if not os.path.exists(ours):
                 raise Mismatch(f"{os.path.relpath(ours, out)} was not written")
             checked += 1
             if file.endswith(".db"):
-                mine = db_tables(ours)
-                for table, rows in db_tables(theirs).items():
+                mine = db_tables(ours, case.get("resolve"))
+                for table, rows in db_tables(theirs, case.get("resolve")).items():
                     if table not in mine:
                         raise Mismatch(f"no table {table}")
                     compare_tables(case, table, mine[table], rows, compat)
+            elif file.endswith(".xlsx.txt"):
+                table = re.sub(r"_\d+$", "", name_of(ours))
+                compare_workbooks(case, table, ours, theirs, compat)
             elif file.endswith(".csv"):
                 compare_tables(case, name_of(file), csv_table(ours), csv_table(theirs), compat)
             elif compat or name_of(file) not in case.get("ours", []):
@@ -270,6 +302,27 @@ def compare_dirs(case, out, golden, compat):
                     compare_json(json.load(a), json.load(b), name_of(file))
     if not checked:
         raise Mismatch("the golden directory has nothing to compare")
+
+
+def compare_workbooks(case, table, ours, theirs, compat):
+    (mine, my_merged), (rows, merged) = workbook.sheet(ours), workbook.dump(theirs)
+    known = [] if compat else [c.split(".", 1)[1] for c in case.get("ours", [])
+                               if c.split(".", 1)[0] == table]
+    if [len(mine), mine[0]] != [len(rows), rows[0]]:
+        raise Mismatch(f"{table}: {len(mine)} rows {mine[0]}, official {len(rows)} {rows[0]}")
+    if not merged <= my_merged:
+        raise Mismatch(f"{table}: merged {sorted(my_merged)}, official {sorted(merged)}")
+    differ = set()
+    for n, (a, b) in enumerate(zip(mine[1:], rows[1:]), 2):
+        for name, x, y in zip(mine[0], a, b):
+            if isinstance(x, str) and isinstance(y, (int, float)):
+                x = number(x)  # integers that a spreadsheet would round are texts
+            if not same(x, y):
+                differ.add(name)
+                if name not in known:
+                    raise Mismatch(f"{table}: row {n}, {name}: {x!r}, official {y!r}")
+    if set(known) - differ and not any(f"{table}.{c}" in case.get("may", []) for c in known):
+        raise Mismatch(f"{table}: {sorted(set(known) - differ)} equal although in \"ours\"")
 
 
 def newest_like(path):
