@@ -2,6 +2,7 @@
 #include "cluster/internal.h"
 #include "cluster/parts.h"
 
+extern const struct np_recipe np_recipe_calibrate_npu_gpu;
 extern const struct np_recipe np_recipe_communication_bottleneck;
 extern const struct np_recipe np_recipe_computational_op_masking;
 extern const struct np_recipe np_recipe_export_summary;
@@ -15,6 +16,7 @@ extern const struct np_recipe np_recipe_p2p_pairing;
 extern const struct np_recipe np_recipe_pp_chart;
 
 const struct np_recipe *const np_recipes[] = {
+	&np_recipe_calibrate_npu_gpu,
 	&np_recipe_communication_bottleneck,
 	&np_recipe_computational_op_masking,
 	&np_recipe_export_summary,
