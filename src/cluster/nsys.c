@@ -42,18 +42,23 @@ struct reader {
 /* ── tables ── */
 
 typedef bool take_row(struct reader *self, const struct np_db_value *row);
+/* Told of the open scan before its first row. */
+typedef void take_head(struct reader *self, const struct np_db_scan *rows);
 
 static enum np_status scan(struct reader *self, const char *table, const char *const *columns,
-                           size_t n, take_row *take, struct np_err *err)
+                           size_t n, take_head *begin, take_row *take, struct np_err *err)
 {
 	struct np_db_scan *rows;
 	struct np_db_value row[8];
 	bool got;
-	if (!np_db_has_table(self->db, table))
+	enum np_status status = np_db_scan_open(self->db, table, columns, n, 0, &rows, err);
+	if (status == NP_E_NOTFOUND)
 		return np_err_set(err, NP_E_FORMAT, NULL,
 		                  "not a database of Nsight Systems: it has no table %s", table);
-	NP_TRY(np_db_scan_open(self->db, table, columns, n, 0, &rows, err));
-	enum np_status status = np_db_scan_next(rows, row, &got, err);
+	NP_TRY(status);
+	if (begin)
+		begin(self, rows);
+	status = np_db_scan_next(rows, row, &got, err);
 	while (status == NP_OK && got) {
 		status =
 			take(self, row) ? np_db_scan_next(rows, row, &got, err) : np_err_nomem(err);
@@ -118,7 +123,7 @@ static bool take_call(struct reader *self, const struct np_db_value *row)
 		self->out->dropped++;
 		return true;
 	}
-	call.pid = self->has_pid ? PROCESS_OF(call.tid) : 0;
+	call.pid = PROCESS_OF(call.tid);
 	return np_vec_push(&self->calls, call);
 }
 
@@ -128,6 +133,16 @@ static int by_correlation(const void *a, const void *b)
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
 	return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+}
+
+/* Old exports do not tell the process of a kernel: there is one then. */
+static void begin_kernels(struct reader *self, const struct np_db_scan *rows)
+{
+	self->has_pid = np_db_scan_has_column(rows, 4);
+	for (size_t i = 0; !self->has_pid && i < self->calls.n; i++)
+		self->calls.v[i].pid = 0;
+	if (self->calls.n > 1)
+		qsort(self->calls.v, self->calls.n, sizeof *self->calls.v, by_correlation);
 }
 
 /* start, end, deviceId, correlationId, globalPid, shortName, demangledName */
@@ -171,14 +186,11 @@ static enum np_status read_tables(struct reader *self, struct np_err *err)
 	static const char *const kernels[] = {"start",         "end",       "deviceId",
 	                                      "correlationId", "globalPid", "shortName",
 	                                      "demangledName"};
-	static const char kernel_table[] = "CUPTI_ACTIVITY_KIND_KERNEL";
-	self->has_pid = np_db_has_column(self->db, kernel_table, "globalPid");
-	NP_TRY(scan(self, "StringIds", strings, 2, take_string, err));
-	NP_TRY(scan(self, "NVTX_EVENTS", ranges, 6, take_range, err));
-	NP_TRY(scan(self, "CUPTI_ACTIVITY_KIND_RUNTIME", calls, 3, take_call, err));
-	if (self->calls.n > 1)
-		qsort(self->calls.v, self->calls.n, sizeof *self->calls.v, by_correlation);
-	return scan(self, kernel_table, kernels, 7, take_kernel, err);
+	NP_TRY(scan(self, "StringIds", strings, 2, NULL, take_string, err));
+	NP_TRY(scan(self, "NVTX_EVENTS", ranges, 6, NULL, take_range, err));
+	NP_TRY(scan(self, "CUPTI_ACTIVITY_KIND_RUNTIME", calls, 3, NULL, take_call, err));
+	return scan(self, "CUPTI_ACTIVITY_KIND_KERNEL", kernels, 7, begin_kernels, take_kernel,
+	            err);
 }
 
 /* ── modules around the launches ── */
