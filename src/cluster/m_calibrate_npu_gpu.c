@@ -348,9 +348,9 @@ static enum np_status compare_all(struct np_cluster *cluster, const struct np_re
 			return np_err_nomem(err);
 	}
 	np_report_note(cluster->report,
-	               "GPU: %" PRIu64 " kernels, %" PRIu64 " outside of modules, %" PRIu64
-	               " rows left out",
-	               data->kernels, data->outside, data->dropped);
+	               "GPU: %llu kernels, %llu outside of modules, %llu rows left out",
+	               (unsigned long long)data->kernels, (unsigned long long)data->outside,
+	               (unsigned long long)data->dropped);
 	return NP_OK;
 }
 
