@@ -12,12 +12,15 @@
  * the same on all ranks when communicator, name and count of the name agree; the official
  * tool takes any op of the name. bottleneck_look.c has a closer look at two ranks.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cluster/bottleneck_look.h"
 #include "cluster/cells.h"
 #include "cluster/grouping.h"
 #include "cluster/internal.h"
+#include "cluster/op_group.h"
 #include "cluster/parts.h"
 
 enum { DEFAULT_TOP = 10, KEPT = 3 };
@@ -61,13 +64,15 @@ static np_ns dur_of(const struct work *self, uint32_t op)
 
 /* ── all ops, those that are the same together ── */
 
-/* Communicators by their hash, which all formats have. */
-static np_id key_of(struct np_cluster *cluster, np_id group)
+/* Communicators as np_op_group() has them, in the cluster's strings; 0: all the same. */
+static np_id key_of(struct np_cluster *cluster, size_t rank, np_id group, np_id name)
 {
 	char key[NP_GROUP_KEY_SIZE];
-	if (group == NP_ID_NONE || cluster->options->compat)
+	if (cluster->options->compat)
 		return 0;
-	np_group_key(np_cluster_text(cluster, group), key);
+	(void)snprintf(key, sizeof key, "%" PRIu64,
+	               np_op_group(cluster->ranks.v[rank].capture, np_cluster_text(cluster, group),
+	                           np_cluster_text(cluster, name)));
 	return np_intern_add(&cluster->strings, np_str_of(key));
 }
 
@@ -85,10 +90,8 @@ static bool collect(struct work *self)
 		return false;
 	for (size_t r = 0; r < cluster->ranks.n; r++) {
 		const struct np_digest_comm_ops *rows = rows_of(self, r);
-		np_id last = NP_ID_NONE, key = 0;
 		for (size_t i = 0; i < rows->n; i++, self->n++) {
-			if (i == 0 || rows->group[i] != last)
-				key = key_of(cluster, last = rows->group[i]);
+			np_id key = key_of(cluster, r, rows->group[i], rows->name[i]);
 			if (key == NP_ID_NONE)
 				return false;
 			self->ops[self->n] = (struct op){(uint32_t)r, (uint32_t)i};

@@ -9,10 +9,10 @@
  * Operations that only touch the step count in full, as the official tool has it.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/number.h"
 #include "cluster/internal.h"
+#include "cluster/op_group.h"
 #include "cluster/parts.h"
 #include "profile/interval.h"
 
@@ -81,35 +81,18 @@ static np_id set_name(const struct set *set, struct np_intern *strings)
 	return id;
 }
 
-static bool is_group(const struct np_group *group, np_str name)
-{
-	char key[NP_GROUP_KEY_SIZE];
-	if (np_str_is(name, group->comm_name))
-		return true;
-	np_group_key(np_str_of(group->comm_name), key);
-	return np_str_is(name, key);
-}
-
-/* By id of a string of the profile: 1 when it names a group of the set. */
-static bool mark_groups(const struct np_map_job *job, const struct set *set, uint8_t *is_member,
-                        size_t n)
+/* Is the op of a group of the set? */
+static bool is_member(const struct np_map_job *job, const struct set *set, size_t op)
 {
 	const struct np_comm_ops *ops = &job->profile->comm_ops;
-	uint8_t *looked_at = np_calloc(n + 1, 1);
-	memset(is_member, 0, n);
-	for (size_t i = 0; looked_at && i < ops->n; i++) {
-		uint32_t id = ops->group[i];
-		if (id == NP_ID_NONE || looked_at[id])
-			continue;
-		looked_at[id] = 1;
-		np_str name = np_intern_get(&job->profile->strings, id);
-		for (size_t g = 0; g < job->capture->n_groups && !is_member[id]; g++) {
-			const struct np_group *group = &job->capture->groups[g];
-			is_member[id] = in_set(set, group->name) && is_group(group, name);
-		}
-	}
-	np_free(looked_at);
-	return looked_at != NULL;
+	const struct np_intern *strings = &job->profile->strings;
+	uint64_t group = np_op_group(job->capture, np_intern_get(strings, ops->group[op]),
+	                             np_intern_get(strings, ops->name[op]));
+	for (size_t g = 0; group != UINT64_MAX && g < job->capture->n_groups; g++)
+		if (job->capture->groups[g].hash == group &&
+		    in_set(set, job->capture->groups[g].name))
+			return true;
+	return false;
 }
 
 /* ── one rank ── */
@@ -161,14 +144,14 @@ static bool take_kernels(const struct np_profile *profile, struct spans *out)
 	return out->v != NULL;
 }
 
-static bool take_ops(const struct np_profile *profile, const uint8_t *is_member, struct spans *out)
+static bool take_ops(const struct np_map_job *job, const struct set *set, struct spans *out)
 {
-	const struct np_comm_ops *ops = &profile->comm_ops;
+	const struct np_comm_ops *ops = &job->profile->comm_ops;
 	out->n = 0;
 	if (!out->v)
 		out->v = np_realloc(NULL, ops->n + 1, sizeof *out->v);
 	for (size_t i = 0; out->v && i < ops->n; i++)
-		if (ops->group[i] != NP_ID_NONE && is_member[ops->group[i]])
+		if (is_member(job, set, i))
 			out->v[out->n++] = (struct span){.start = ops->start_ns[i],
 			                                 .end = ops->start_ns[i] + ops->dur_ns[i]};
 	if (out->v)
@@ -200,7 +183,6 @@ struct work {
 	struct np_digest_masking *rows;
 	struct spans compute, comm;
 	struct np_intervals comm_set, compute_set, bare;
-	uint8_t *is_member;
 };
 
 static bool do_step(struct work *self, size_t s, np_id type)
@@ -233,9 +215,7 @@ static bool do_set(struct work *self, const struct set *set)
 {
 	const struct np_profile *profile = self->job->profile;
 	np_id type = set_name(set, &self->job->digest->strings);
-	if (type == NP_ID_NONE ||
-	    !mark_groups(self->job, set, self->is_member, profile->strings.strings.n) ||
-	    !take_ops(profile, self->is_member, &self->comm))
+	if (type == NP_ID_NONE || !take_ops(self->job, set, &self->comm))
 		return false;
 	for (size_t s = 0; s < profile->steps.n; s++)
 		if (!do_step(self, s, type))
@@ -262,16 +242,14 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 {
 	const char *types = job->options->parallel_types;
 	struct work work = {.job = job,
-	                    .rows = np_digest_table(job->digest, &np_digest_masking_desc),
-	                    .is_member = np_calloc(job->profile->strings.strings.n + 1, 1)};
-	bool ok = work.is_member && note_seen(job) && take_kernels(job->profile, &work.compute);
+	                    .rows = np_digest_table(job->digest, &np_digest_masking_desc)};
+	bool ok = note_seen(job) && take_kernels(job->profile, &work.compute);
 	np_str rest = np_str_of(types && *types ? types : DEFAULT_TYPES);
 	while (ok && rest.len > 0) {
 		struct set set;
 		rest = next_set(rest, &set);
 		ok = set.n == 0 || do_set(&work, &set);
 	}
-	np_free(work.is_member);
 	np_free(work.compute.v);
 	np_free(work.comm.v);
 	np_intervals_release(&work.comm_set);

@@ -13,12 +13,13 @@
 #include <stdlib.h>
 
 #include "cluster/internal.h"
+#include "cluster/op_group.h"
 #include "cluster/parts.h"
 
 #define OP_COLUMNS(X)                                               \
 	X(np_id, name, "hcom_send__596_0_1")                        \
 	X(np_id, group, "communicator as recorded, or NP_ID_NONE")  \
-	X(np_id, key, "the same in every format: its hash")         \
+	X(uint64_t, key, "the same on every rank: np_op_group()")   \
 	X(uint32_t, domain, "three digits in the name")             \
 	X(uint8_t, receives, "1: a receive")                        \
 	X(uint32_t, src, "rank that sends, in the communicator")    \
@@ -109,22 +110,19 @@ static bool put_op(const struct np_map_job *job, size_t i, const struct pair *pa
 {
 	const struct np_comm_ops *ops = &job->profile->comm_ops;
 	struct np_digest_p2p *rows = np_digest_table(job->digest, &np_digest_p2p_desc);
-	char key[NP_GROUP_KEY_SIZE];
+	const struct np_intern *strings = &job->profile->strings;
 	size_t r = np_rows_add(rows, &np_digest_p2p_desc);
 	if (r == SIZE_MAX)
 		return false;
-	np_group_key(np_intern_get(&job->profile->strings, ops->group[i]), key);
-	rows->key[r] = np_intern_add(&job->digest->strings,
-	                             np_str_of(ops->group[i] == NP_ID_NONE ? "" : key));
+	rows->key[r] = np_op_group(job->capture, np_intern_get(strings, ops->group[i]),
+	                           np_intern_get(strings, ops->name[i]));
 	rows->domain[r] = domain;
 	rows->receives[r] = receives;
 	rows->src[r] = receives ? pair->dst : pair->src;
 	rows->dst[r] = receives ? pair->src : pair->dst;
 	rows->start_ns[r] = ops->start_ns[i];
 	rows->end_ns[r] = ops->start_ns[i] + ops->dur_ns[i];
-	const struct np_intern *strings = &job->profile->strings;
-	return rows->key[r] != NP_ID_NONE &&
-	       np_digest_string(job->digest, strings, ops->name[i], &rows->name[r]) &&
+	return np_digest_string(job->digest, strings, ops->name[i], &rows->name[r]) &&
 	       np_digest_string(job->digest, strings, ops->group[i], &rows->group[r]);
 }
 
@@ -170,7 +168,7 @@ enum { NO_PARTNER = UINT32_MAX };
 
 struct op {
 	uint32_t rank, row; /* of the cluster, of its digest */
-	np_id key;
+	uint64_t key;
 	uint32_t domain, src, dst, partner;
 	uint64_t index, official; /* counts per communicator, and over all of them */
 	bool receives;

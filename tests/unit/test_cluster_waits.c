@@ -153,9 +153,10 @@ static void what_is_unknown_is_told(void **state)
 static void what_computing_hides_is_not_counted(void **state)
 {
 	(void)state;
-	struct np_group groups[] = {{.comm_name = "g1", .name = "dp"},
-	                            {.comm_name = "g2", .name = "edp"},
-	                            {.comm_name = "g3", .name = "tp"}};
+	struct np_group groups[] = {
+		{.comm_name = "g1", .name = "dp", .hash = np_group_hash(NP_STR("g1"))},
+		{.comm_name = "g2", .name = "edp", .hash = np_group_hash(NP_STR("g2"))},
+		{.comm_name = "g3", .name = "tp", .hash = np_group_hash(NP_STR("g3"))}};
 	struct unit_rank rank = {.capture = {.groups = groups, .n_groups = 3}};
 	struct np_cluster_options options = {.parallel_types = "dp, edp;;tp;none"};
 	struct np_report *report = np_report_new("cluster");
@@ -166,7 +167,11 @@ static void what_computing_hides_is_not_counted(void **state)
 	add_comm(p, "a", "g1", 900, 1000); /* ends where the step begins: not of it */
 	add_comm(p, "b", "g1", 1100, 1300);
 	add_comm(p, "c", key, 1200, 1400); /* a text capture has the hash */
-	add_comm(p, "d", "g3", 1990, 2100);
+	char name[64]; /* a trace has a number, and digits of the hash in the op's name */
+	(void)snprintf(name, sizeof name, "hcom_allReduce__%03u_0_1",
+	               (unsigned)(groups[2].hash % 1000));
+	add_comm(p, name, "0", 1990, 2100);
+	add_comm(p, "e", "0", 1000, 2000); /* of no group that is known */
 	add_kernel(p, "k", 1250, 100, 1, NULL);
 	add_kernel(p, "k", 1260, 10, 1, NULL);
 	assert_int_equal(map_part(np_recipe_computational_op_masking.parts[0], &rank, p, &options,
