@@ -24,4 +24,104 @@ extern const struct np_table_desc np_digest_comm_ops_desc;
 /* All of them, or those that start within the range of --step_id. */
 extern const struct np_part np_part_comm_ops;
 
+/* ── mstx_sum ── */
+
+/* Marks x_start … x_stop, in order of the stops, then ranges; options->compat is looked at. */
+#define NP_DIGEST_MSTX_COLUMNS(X)                                              \
+	X(np_id, name,                                                         \
+	  "of the marks without their end, of the range; with _0, _1, … if " \
+	  "several of the step have it")                                       \
+	X(int64_t, step, "step id, 0 outside every step")                      \
+	X(int64_t, framework_ns,                                               \
+	  "between the operators that set the marks; NP_NO_I64: "              \
+	  "unknown; 0 for ranges")                                             \
+	X(int64_t, cann_ns, "between the marks on the host")                   \
+	X(int64_t, device_ns, "between their tasks, of the range's task; NP_NO_I64: unknown")
+
+NP_TABLE_STRUCT(np_digest_mstx, NP_DIGEST_MSTX_COLUMNS);
+extern const struct np_table_desc np_digest_mstx_desc;
+
+/* Marks without a partner. */
+#define NP_DIGEST_MSTX_LONE_COLUMNS(X) X(np_id, message, "x_start or x_stop")
+
+NP_TABLE_STRUCT(np_digest_mstx_lone, NP_DIGEST_MSTX_LONE_COLUMNS);
+extern const struct np_table_desc np_digest_mstx_lone_desc;
+
+extern const struct np_part np_part_mstx_times;
+
+/* ── operator_mfu ── */
+
+/* In order of the operators' start; options->compat is looked at. */
+#define NP_DIGEST_OP_MFU_COLUMNS(X)                                             \
+	X(np_id, op, "operator of the framework")                               \
+	X(np_id, kernel, "kernel")                                              \
+	X(np_id, flops_op, "what the range is called")                          \
+	X(np_id, in_shapes, "input shapes without quotes, NP_ID_NONE: unknown") \
+	X(np_id, out_shapes, "output shapes")                                   \
+	X(np_ns, start_ns, "start")                                             \
+	X(np_ns, end_ns, "end")                                                 \
+	X(double, mfu, "share of the peak")                                     \
+	X(double, flops_per_s, "operations per second")                         \
+	X(double, peak, "the same of the chip")                                 \
+	X(double, flops, "its part of the range's operations; compat: all")
+
+NP_TABLE_STRUCT(np_digest_op_mfu, NP_DIGEST_OP_MFU_COLUMNS);
+extern const struct np_table_desc np_digest_op_mfu_desc;
+
+/* One row. */
+#define NP_DIGEST_MFU_FACTS_COLUMNS(X)                                     \
+	X(int64_t, ranges, "ranges with a number of operations")           \
+	X(int64_t, launches, "kernels and collectives of known operators") \
+	X(uint8_t, chip, "1: number and frequency of the AI cores are known")
+
+NP_TABLE_STRUCT(np_digest_mfu_facts, NP_DIGEST_MFU_FACTS_COLUMNS);
+extern const struct np_table_desc np_digest_mfu_facts_desc;
+
+/* Fills np_digest_module_mfu (modules.h), too. */
+extern const struct np_part np_part_op_mfu;
+
+/* ── mstx2commop ── */
+
+/* Collectives that messages of mstx describe, in order of the messages; options->compat and
+ * the range of --step_id are looked at. */
+#define NP_DIGEST_COMMOP_COLUMNS(X)                               \
+	X(np_id, name, "Hcclop_allReduce__597_0_1")               \
+	X(np_id, type, "Hcclop_allReduce_")                       \
+	X(np_id, group, "communicator")                           \
+	X(np_id, dtype, "data type as the message has it: bfp16") \
+	X(int64_t, count, "elements, NP_NO_I64 if unknown")       \
+	X(np_ns, start_ns, "start of the task")                   \
+	X(np_ns, end_ns, "its end")                               \
+	X(int64_t, conn, "connection id of the task, NP_NO_I64 if none")
+
+NP_TABLE_STRUCT(np_digest_commop, NP_DIGEST_COMMOP_COLUMNS);
+extern const struct np_table_desc np_digest_commop_desc;
+
+/* One row. */
+#define NP_DIGEST_COMMOP_FACTS_COLUMNS(X)                                        \
+	X(int64_t, recorded, "collectives that the capture has recorded itself") \
+	X(int64_t, messages, "messages that describe one")                       \
+	X(int64_t, lone, "of these, without a task")                             \
+	X(uint8_t, cut, "1: compat made more rows than can be kept")
+
+NP_TABLE_STRUCT(np_digest_commop_facts, NP_DIGEST_COMMOP_FACTS_COLUMNS);
+extern const struct np_table_desc np_digest_commop_facts_desc;
+
+extern const struct np_part np_part_commop;
+
+/* ── pp_chart ── */
+
+/* Tasks of the marks of forward and backward passes, by start; options->compat and the
+ * range of --step_id are looked at. */
+#define NP_DIGEST_PP_TASKS_COLUMNS(X)                                       \
+	X(np_ns, start_ns, "start of the task")                             \
+	X(np_ns, end_ns, "its end")                                         \
+	X(int64_t, step, "step, 0 without steps, NP_NO_I64 outside of all") \
+	X(uint8_t, backward, "0: the message says \"forward\"")
+
+NP_TABLE_STRUCT(np_digest_pp_tasks, NP_DIGEST_PP_TASKS_COLUMNS);
+extern const struct np_table_desc np_digest_pp_tasks_desc;
+
+extern const struct np_part np_part_pp_tasks;
+
 #endif

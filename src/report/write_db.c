@@ -81,12 +81,13 @@ static enum np_status copy_from(struct np_db_file *self, struct np_db *source, s
 	return code == SQLITE_OK ? NP_OK : explain(self, code, err);
 }
 
-static enum np_status copy_existing(struct np_db_file *self, struct np_err *err)
+static enum np_status copy_existing(struct np_db_file *self, const char *path, struct np_err *err)
 {
 	struct np_db *source = NULL;
 	struct np_err why;
-	enum np_status status = np_db_open(self->out.path, &source, &why);
-	if (status == NP_E_NOTFOUND || status == NP_E_EMPTY)
+	enum np_status status = np_db_open(path, &source, &why);
+	bool own = path == self->out.path;
+	if (own && (status == NP_E_NOTFOUND || status == NP_E_EMPTY))
 		return NP_OK;
 	if (status != NP_OK) {
 		if (err)
@@ -98,15 +99,15 @@ static enum np_status copy_existing(struct np_db_file *self, struct np_err *err)
 	return status;
 }
 
-static enum np_status prepare(struct np_db_file *self, bool keep, struct np_err *err)
+static enum np_status prepare(struct np_db_file *self, const char *from, struct np_err *err)
 {
 	if (self->out.direct)
 		return np_err_set(err, NP_E_EXISTS, self->out.path,
 		                  "not a regular file, a database cannot be written there");
 	NP_TRY(check_no_journal(self, err));
 	NP_TRY(open_db(self, err));
-	if (keep)
-		NP_TRY(copy_existing(self, err));
+	if (from)
+		NP_TRY(copy_existing(self, from, err));
 	/* what fails is thrown away: no journal; but a kept file may be in WAL mode */
 	return run(self,
 	           "PRAGMA page_size=4096; PRAGMA locking_mode=EXCLUSIVE;"
@@ -115,8 +116,8 @@ static enum np_status prepare(struct np_db_file *self, bool keep, struct np_err 
 	           err);
 }
 
-enum np_status np_db_file_begin(struct np_db_file *self, const char *path, bool keep,
-                                struct np_err *err)
+static enum np_status begin(struct np_db_file *self, const char *path, bool keep, const char *from,
+                            struct np_err *err)
 {
 	struct np_file_stat st;
 	self->db = NULL;
@@ -126,10 +127,22 @@ enum np_status np_db_file_begin(struct np_db_file *self, const char *path, bool 
 	if (st.kind == NP_FILE_DIR)
 		return np_err_set(err, NP_E_EXISTS, path, "is a directory");
 	NP_TRY(np_outfile_begin(&self->out, path, err));
-	enum np_status status = prepare(self, keep, err);
+	enum np_status status = prepare(self, keep ? self->out.path : from, err);
 	if (status != NP_OK)
 		np_db_file_abort(self);
 	return status;
+}
+
+enum np_status np_db_file_begin(struct np_db_file *self, const char *path, bool keep,
+                                struct np_err *err)
+{
+	return begin(self, path, keep, NULL, err);
+}
+
+enum np_status np_db_file_begin_copy(struct np_db_file *self, const char *path, const char *from,
+                                     struct np_err *err)
+{
+	return begin(self, path, false, from, err);
 }
 
 enum np_status np_db_file_commit(struct np_db_file *self, struct np_err *err)

@@ -40,6 +40,13 @@ struct np_db_file {
 enum np_status np_db_file_begin(struct np_db_file *self, const char *path, bool keep,
                                 struct np_err *err);
 
+/*
+ * The same for a file that at first holds what the database `from` holds, which stays as it
+ * is. Errors: those of np_db_open() of `from`, too.
+ */
+enum np_status np_db_file_begin_copy(struct np_db_file *self, const char *path, const char *from,
+                                     struct np_err *err);
+
 struct np_db_form {
 	const char *name;         /* of the SQL table; NULL: the table's id */
 	size_t n_index_columns;   /* index ix_NAME_COLUMN[_COLUMN…] on that many first ones */
