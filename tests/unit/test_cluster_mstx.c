@@ -66,9 +66,8 @@ static void the_last_start_is_stopped_first(void **state)
 	(void)state;
 	struct np_profile *p = marks();
 	/* the framework's times come 2 ns earlier per mark */
-	static const struct expected right[] = {{"load_0", 7, 18, 20, 200},
-	                                        {"load_1", 7, 54, 60, 600},
-	                                        {"load", 8, 48, 50, 500}};
+	static const struct expected right[] = {
+		{"load_0", 7, 18, 20, 200}, {"load_1", 7, 54, 60, 600}, {"load", 8, 48, 50, 500}};
 	static const struct expected official[] = {
 		{"load_0", 7, 0, 20, 0}, {"load_1", 7, 0, 60, 0}, {"load", 8, 0, 50, 0}};
 	expect_times(p, &plain, right, 3);
@@ -153,7 +152,7 @@ static void unknown_times_are_not_zero(void **state)
 	assert_null(table_of(report, "MSTXAllFrameworkStats"));
 	assert_null(table_of(report, "MSTXAllDeviceStats"));
 	const struct np_table *all = table_of(report, "MSTXAllCannStats");
-	assert_int_equal(np_table_rows(all), 3); /* x; x_0 and x_1 of the other rank */
+	assert_int_equal(np_table_rows(all), 3);   /* x; x_0 and x_1 of the other rank */
 	assert_true(np_table_cell(all, 0, 3)->na); /* deviation of one value */
 	np_report_free(report);
 	np_profile_free(p);
@@ -164,9 +163,9 @@ static enum np_status sum_once(void *ctx)
 	struct unit_rank rank = {0};
 	struct np_err err;
 	struct np_report *report = np_report_new("cluster");
-	enum np_status status = report ? map_part(&np_part_mstx_times, &rank, ctx, &plain, 0,
-	                                          INT64_MAX)
-	                               : NP_E_NOMEM;
+	enum np_status status =
+		report ? map_part(&np_part_mstx_times, &rank, ctx, &plain, 0, INT64_MAX)
+		       : NP_E_NOMEM;
 	if (status == NP_OK)
 		status = reduce_ranks(&np_recipe_mstx_sum, &rank, 1, &plain, report);
 	else
@@ -210,8 +209,9 @@ static void a_time_between_steps_has_none(void **state)
 
 /* ── mstx2commop ── */
 
-#define JSON(op, stream)                                                                       \
-	"{\"streamId\": \"" stream "\", \"count\": \"64\", \"dataType\": \"fp16\", \"groupName\": " \
+#define JSON(op, stream)                                                 \
+	"{\"streamId\": \"" stream                                       \
+	"\", \"count\": \"64\", \"dataType\": \"fp16\", \"groupName\": " \
 	"\"g\", \"opName\": \"" op "\"}"
 
 static struct np_profile *messages(void)
