@@ -2,16 +2,32 @@
 #include "cluster/internal.h"
 #include "cluster/parts.h"
 
+extern const struct np_recipe np_recipe_calibrate_npu_gpu;
+extern const struct np_recipe np_recipe_communication_bottleneck;
+extern const struct np_recipe np_recipe_computational_op_masking;
+extern const struct np_recipe np_recipe_export_summary;
+extern const struct np_recipe np_recipe_free_analysis;
 extern const struct np_recipe np_recipe_hccl_sum;
 extern const struct np_recipe np_recipe_module_statistic;
 extern const struct np_recipe np_recipe_mstx2commop;
 extern const struct np_recipe np_recipe_mstx_sum;
 extern const struct np_recipe np_recipe_operator_mfu;
+extern const struct np_recipe np_recipe_p2p_pairing;
 extern const struct np_recipe np_recipe_pp_chart;
 
 const struct np_recipe *const np_recipes[] = {
-	&np_recipe_hccl_sum, &np_recipe_module_statistic, &np_recipe_mstx2commop,
-	&np_recipe_mstx_sum, &np_recipe_operator_mfu,     &np_recipe_pp_chart,
+	&np_recipe_calibrate_npu_gpu,
+	&np_recipe_communication_bottleneck,
+	&np_recipe_computational_op_masking,
+	&np_recipe_export_summary,
+	&np_recipe_free_analysis,
+	&np_recipe_hccl_sum,
+	&np_recipe_module_statistic,
+	&np_recipe_mstx2commop,
+	&np_recipe_mstx_sum,
+	&np_recipe_operator_mfu,
+	&np_recipe_p2p_pairing,
+	&np_recipe_pp_chart,
 };
 const size_t np_n_recipes = sizeof np_recipes / sizeof *np_recipes;
 
