@@ -85,7 +85,8 @@ static const struct {
 	{NP_ROLE_OP_SUMMARY, NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS,
          np_read_kernels_csv},
 	{NP_ROLE_TRACE,
-         NP_STEPS | NP_HOST_OPS | NP_HOST_ARGS | NP_TASKS | NP_COMM | NP_FLOWS | NP_COUNTERS,
+         NP_STEPS | NP_HOST_OPS | NP_HOST_ARGS | NP_TASKS | NP_COMM | NP_COMM_OPS | NP_FLOWS |
+                 NP_COUNTERS | NP_MSTX,
          np_read_trace},
 	{NP_ROLE_PROFILER_DB, NP_LOAD_ALL & ~(unsigned)(NP_COMM_SUMMARY | NP_FLOWS | NP_STEP_TRACE),
          np_read_profiler_db},
@@ -132,30 +133,56 @@ static enum np_status load_role(const struct np_capture *self, size_t which, str
 	return NP_OK;
 }
 
-static enum np_status load_all(const struct np_capture *self, unsigned what, unsigned threads,
-                               struct np_profile *profile, struct np_err *err)
+/* What is being loaded, and which role has answered which load bit. */
+struct loading {
+	const struct np_capture *capture;
+	struct np_profile *profile;
+	unsigned what, threads;
+	enum np_role answered_by[32];
+};
+
+static bool is_database(enum np_role role)
 {
-	enum np_role answered_by[32] = {NP_ROLE_NONE}; /* per load bit */
-	for (size_t r = 0; r < N_READERS; r++) {
-		unsigned wanted = what & readers[r].gives;
-		for (unsigned bit = 0; bit < 32; bit++)
-			if (answered_by[bit] != NP_ROLE_NONE &&
-			    !complements(answered_by[bit], readers[r].role))
-				wanted &= ~(1u << bit);
-		if (!wanted || np_capture_count(self, readers[r].role) == 0)
-			continue;
-		/* a database has the steps of its kernels in another table, text in the same */
-		bool database = readers[r].role == NP_ROLE_PROFILER_DB ||
-		                readers[r].role == NP_ROLE_MSPROF_DB;
-		if (database && (wanted & NP_KERNELS))
-			wanted |= NP_STEPS;
-		struct np_read read = {profile, wanted, threads};
-		unsigned before = profile->loaded;
-		NP_TRY(load_role(self, r, &read, err));
-		for (unsigned bit = 0; bit < 32; bit++)
-			if ((profile->loaded & ~before) & (1u << bit))
-				answered_by[bit] = readers[r].role;
+	return role == NP_ROLE_PROFILER_DB || role == NP_ROLE_MSPROF_DB;
+}
+
+static enum np_status load_from(struct loading *self, size_t r, unsigned what, struct np_err *err)
+{
+	unsigned wanted = what & readers[r].gives;
+	for (unsigned bit = 0; bit < 32; bit++)
+		if (self->answered_by[bit] != NP_ROLE_NONE &&
+		    !complements(self->answered_by[bit], readers[r].role))
+			wanted &= ~(1u << bit);
+	if (!wanted || np_capture_count(self->capture, readers[r].role) == 0)
+		return NP_OK;
+	/* a database has the steps of its kernels in another table, text in the same */
+	if (is_database(readers[r].role) && (wanted & NP_KERNELS))
+		wanted |= NP_STEPS;
+	wanted |= what & NP_KEEP_NA;
+	struct np_read read = {self->profile, wanted, self->threads};
+	unsigned before = self->profile->loaded;
+	NP_TRY(load_role(self->capture, r, &read, err));
+	for (unsigned bit = 0; bit < 32; bit++)
+		if ((self->profile->loaded & ~before) & (1u << bit))
+			self->answered_by[bit] = readers[r].role;
+	return NP_OK;
+}
+
+static enum np_status load_all(struct loading *self, struct np_err *err)
+{
+	/* Only a database has the connections, which are those of its own host ops, and the
+	 * domains of mstx: for these it goes before the trace. */
+	unsigned first = self->what & NP_MSTX, what = self->what;
+	if (what & NP_HOST_CONNS)
+		first |= what & (NP_HOST_OPS | NP_HOST_ARGS | NP_HOST_CONNS);
+	if (first && np_capture_count(self->capture, NP_ROLE_TRACE)) {
+		for (size_t r = 0; r < N_READERS; r++)
+			if (is_database(readers[r].role))
+				NP_TRY(load_from(self, r, first | (what & NP_KEEP_NA), err));
+		what &= ~(self->profile->loaded & first) & ~(unsigned)NP_HOST_CONNS;
 	}
+	for (size_t r = 0; r < N_READERS; r++)
+		NP_TRY(load_from(self, r, what, err));
 	return NP_OK;
 }
 
@@ -219,9 +246,9 @@ enum np_status np_capture_load(const struct np_capture *self, unsigned what, uns
 	struct np_profile *profile = np_profile_new();
 	if (!profile)
 		return np_err_nomem(err);
-	if (what & (NP_KERNEL_SHAPES | NP_KERNEL_METRICS))
-		what |= NP_KERNELS;
-	enum np_status status = load_all(self, what, threads, profile, err);
+	what = np_load_implied(what);
+	struct loading loading = {self, profile, what, threads, {NP_ROLE_NONE}};
+	enum np_status status = load_all(&loading, err);
 	if (status == NP_OK && !np_profile_finish_steps(profile))
 		status = np_err_nomem(err);
 	if (status == NP_OK && (what & NP_KERNELS) &&

@@ -82,6 +82,24 @@ struct np_group {
 	size_t n_ranks;
 };
 
+/* Sizes of distributed_args; NP_NO_I64: not recorded. */
+struct np_parallel {
+	int64_t tp, pp, dp, cp, ep, world;
+};
+
+/* A row of RANK_DEVICE_MAP; NP_NO_I64: unknown (-1 there). */
+struct np_rank_device {
+	int64_t rank, device;
+};
+
+/* DeviceInfo of info.json in the raw dump: its first device. */
+struct np_chip {
+	bool recorded;
+	int64_t ai_cores; /* ai_core_num, NP_NO_I64 */
+	double aic_mhz;   /* aic_frequency, NaN */
+	int64_t rank;     /* rank_id of the file, NP_NO_I64 */
+};
+
 /* What is wrong with one capture, found while looking at it. */
 struct np_problem {
 	const char *code; /* UPPER_SNAKE, docs/findings.md; static */
@@ -107,9 +125,15 @@ struct np_capture {
 	bool n_a_rank_ok; /* one process without distributed: an unknown rank is normal */
 	struct np_config config;
 	const char *distributed; /* "tp=2 pp=2 dp=2 …" or "" */
-	int64_t world_size;      /* NP_NO_I64 */
+	struct np_parallel parallel;
+	/* JSON objects on one line, or "": distributed_args without its rank; pp_info */
+	const char *distributed_args, *pp_info;
+	int64_t world_size; /* of distributed_args, else of default_group; NP_NO_I64 */
 	struct np_group *groups;
 	size_t n_groups;
+	struct np_rank_device *rank_devices; /* all rows of RANK_DEVICE_MAP */
+	size_t n_rank_devices;
+	struct np_chip chip;
 	NP_VEC(struct np_file) files; /* sorted by role, then slice, then name */
 	NP_VEC(struct np_problem) problems;
 	NP_VEC(const char *) prof_dirs; /* PROF_* inside, or itself */
@@ -167,5 +191,12 @@ enum np_status np_capture_load(const struct np_capture *self, unsigned what, uns
 
 /* 64-bit hash of a communicator name, as in "hcom_…@<hash>" (torch_npu.md §2.2). */
 uint64_t np_group_hash(np_str comm_name);
+
+/*
+ * What analysis.db and communication.json call a group of comm_ops.group: the
+ * decimal hash. A group that is such a number already stays what it is.
+ */
+enum { NP_GROUP_KEY_SIZE = 21 };
+void np_group_key(np_str group, char out[NP_GROUP_KEY_SIZE]);
 
 #endif

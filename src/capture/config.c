@@ -3,10 +3,12 @@
  * (groups), info.json (host and device), and for databases META_DATA and
  * HOST_INFO. Shapes: torch_npu.md §2.1, §2.2; raw_prof.md §1.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "capture/discover.h"
+#include "capture/parallel.h"
 #include "io/db.h"
 #include "io/json.h"
 
@@ -136,94 +138,38 @@ static void read_profiler_info(struct np_captures *all, struct np_capture *captu
 	}
 }
 
-/* ── groups ── */
-
-uint64_t np_group_hash(np_str comm_name)
-{
-	uint32_t h0 = 0, h1 = 0;
-	for (size_t i = 0; i < comm_name.len; i++) {
-		h0 = h0 * 29 + (unsigned char)comm_name.ptr[i];
-		h1 = h1 * 131 + (unsigned char)comm_name.ptr[i];
-	}
-	return (uint64_t)h0 << 32 | h1;
-}
-
-static void read_group(struct np_captures *all, struct np_group *group, const struct np_jval *value)
-{
-	group->comm_name = keep(all, value->key);
-	group->name = keep(all, np_jstr(np_jget(value, "group_name")));
-	group->hash = np_group_hash(value->key);
-	const struct np_jval *ranks = np_jget(value, "global_ranks");
-	size_t n = ranks && ranks->type == NP_J_ARRAY ? ranks->n : 0;
-	int64_t *list = np_arena_alloc(&all->arena, n * sizeof *list);
-	all->out_of_memory |= !list;
-	if (!list)
-		return;
-	for (size_t i = 0; i < n; i++)
-		list[i] = number(&ranks->child[i], -1);
-	group->ranks = list;
-	group->n_ranks = n;
-}
-
-static void read_groups(struct np_captures *all, struct np_capture *capture,
-                        const struct np_jval *info)
-{
-	if (!info || info->type != NP_J_OBJECT || capture->n_groups)
-		return;
-	capture->groups = np_arena_zalloc(&all->arena, info->n * sizeof *capture->groups);
-	all->out_of_memory |= !capture->groups;
-	if (!capture->groups)
-		return;
-	capture->n_groups = info->n;
-	for (size_t i = 0; i < info->n; i++) {
-		struct np_group *group = &capture->groups[i];
-		read_group(all, group, &info->child[i]);
-		if (strcmp(group->name, "default_group") == 0 && capture->world_size == NP_NO_I64)
-			capture->world_size = (int64_t)group->n_ranks;
-	}
-}
-
-static void read_distributed(struct np_captures *all, struct np_capture *capture,
-                             const struct np_jval *args)
-{
-	static const struct {
-		const char *key, *shown;
-	} sizes[] = {
-		{"tensor_model_parallel_size", "tp"}, {"pipeline_model_parallel_size", "pp"},
-		{"data_parallel_size", "dp"},         {"context_parallel_size", "cp"},
-		{"expert_model_parallel_size", "ep"},
-	};
-	if (!args || args->type != NP_J_OBJECT)
-		return;
-	const char *text = "";
-	for (size_t i = 0; text && i < sizeof sizes / sizeof *sizes; i++) {
-		int64_t size = number(np_jget(args, sizes[i].key), NP_NO_I64);
-		if (size != NP_NO_I64)
-			text = np_arena_printf(&all->arena, "%s%s%s=%lld", text, *text ? " " : "",
-			                       sizes[i].shown, (long long)size);
-	}
-	all->out_of_memory |= !text;
-	capture->distributed = text ? text : "";
-	int64_t world = number(np_jget(args, "world_size"), NP_NO_I64);
-	if (world > 0)
-		capture->world_size = world;
-}
-
 static void read_metadata(struct np_captures *all, struct np_capture *capture, const char *path,
                           struct np_arena *scratch)
 {
 	const struct np_jval *root = parse(all, capture, path, scratch);
-	read_distributed(all, capture, np_jget(root, "distributed_args"));
-	read_groups(all, capture, np_jget(root, "parallel_group_info"));
+	np_parallel_args(all, capture, np_jget(root, "distributed_args"));
+	np_parallel_groups(all, capture, np_jget(root, "parallel_group_info"));
+	np_parallel_pipeline(all, capture, np_jget(root, "pp_info"));
 }
 
 /* ── msprof ── */
+
+/* Of the first device of the first file that lists one: host/info.json has none. */
+static void read_device_info(struct np_capture *capture, const struct np_jval *root)
+{
+	const struct np_jval *list = np_jget(root, "DeviceInfo");
+	if (!list || list->type != NP_J_ARRAY || list->n == 0 || capture->chip.recorded)
+		return;
+	struct np_chip *chip = &capture->chip;
+	const struct np_jval *device = &list->child[0];
+	double mhz;
+	chip->recorded = true;
+	chip->ai_cores = number(np_jget(device, "ai_core_num"), NP_NO_I64);
+	chip->aic_mhz = np_jdouble(np_jget(device, "aic_frequency"), &mhz) ? mhz : NAN;
+	chip->rank = number(np_jget(root, "rank_id"), NP_NO_I64);
+}
 
 static void read_info_json(struct np_captures *all, struct np_capture *capture, const char *path,
                            struct np_arena *scratch)
 {
 	const struct np_jval *root = parse(all, capture, path, scratch);
 	int64_t rank = number(np_jget(root, "rank_id"), -1);
+	read_device_info(capture, root);
 	if (rank >= 0 && capture->rank == NP_NO_I64) {
 		capture->rank = rank;
 		capture->rank_source = NP_RANK_INFO_CONTENT;
@@ -256,6 +202,17 @@ static void read_sample_json(struct np_captures *all, struct np_capture *capture
 
 /* ── databases ── */
 
+static const struct {
+	const char *key;
+	void (*read)(struct np_captures *all, struct np_capture *capture,
+	             const struct np_jval *value);
+} parallel[] = {
+	{"parallel_group_info", np_parallel_groups},
+	{"distributed_args", np_parallel_args},
+	{"pp_info", np_parallel_pipeline},
+};
+enum { N_PARALLEL = sizeof parallel / sizeof *parallel };
+
 static void read_meta_data(struct np_captures *all, struct np_capture *capture, struct np_db *db,
                            const char *path, struct np_arena *scratch)
 {
@@ -267,20 +224,18 @@ static void read_meta_data(struct np_captures *all, struct np_capture *capture, 
 		return;
 	while (np_db_scan_next(scan, row, &got, NULL) == NP_OK && got) {
 		np_str name = np_db_text(&row[0]);
-		bool groups = np_str_is(name, "parallel_group_info");
-		if (!groups && !np_str_is(name, "distributed_args"))
+		size_t key = 0;
+		while (key < N_PARALLEL && !np_str_is(name, parallel[key].key))
+			key++;
+		if (key == N_PARALLEL)
 			continue;
 		/* the tree refers to the text, which the next row overwrites */
 		np_str text = np_arena_dup(scratch, np_db_text(&row[1]));
 		struct np_input *input = NULL;
 		const struct np_jval *root = NULL;
 		if (np_input_open_mem(text, path, 0, &input, NULL) == NP_OK &&
-		    np_json_parse(scratch, input, 0, &root, NULL, NULL) == NP_OK) {
-			if (groups)
-				read_groups(all, capture, root);
-			else
-				read_distributed(all, capture, root);
-		}
+		    np_json_parse(scratch, input, 0, &root, NULL, NULL) == NP_OK)
+			parallel[key].read(all, capture, root);
 		np_input_close(input);
 	}
 	np_db_scan_close(scan);
@@ -296,27 +251,62 @@ static bool first_row(struct np_db *db, const char *table, const char *const *co
 	       np_db_scan_next(*scan, row, &got, NULL) == NP_OK && got;
 }
 
+static int64_t id_or_none(const struct np_db_value *value)
+{
+	int64_t id = 0;
+	return np_db_i64(value, &id) && id >= 0 ? id : NP_NO_I64;
+}
+
+/* The first row is this capture's own. */
+static void use_own_rank(struct np_captures *all, struct np_capture *capture,
+                         struct np_rank_device own)
+{
+	if (own.rank != NP_NO_I64) {
+		if (capture->rank_source == NP_RANK_INFO_CONTENT && capture->rank != own.rank)
+			np_problem_add(all, capture, "RANK_CONTRADICTION", capture->path,
+			               "RANK_DEVICE_MAP says rank %lld, rank_id says %lld; "
+			               "the first is used",
+			               (long long)own.rank, (long long)capture->rank);
+		capture->rank = own.rank;
+		capture->rank_source = NP_RANK_DEVICE_MAP;
+	}
+	if (own.device != NP_NO_I64)
+		capture->device = own.device;
+}
+
+static void read_rank_devices(struct np_captures *all, struct np_capture *capture, struct np_db *db)
+{
+	enum { MAX_ROWS = 1 << 12 }; /* one, or one per device of a host */
+	static const char *const columns[] = {"rankId", "deviceId"};
+	NP_VEC(struct np_rank_device) rows = {0};
+	struct np_db_scan *scan = NULL;
+	struct np_db_value row[2];
+	bool got = false, ok = true;
+	if (np_db_scan_open(db, "RANK_DEVICE_MAP", columns, 2, 0, &scan, NULL) != NP_OK)
+		return;
+	while (ok && rows.n < MAX_ROWS && np_db_scan_next(scan, row, &got, NULL) == NP_OK && got) {
+		struct np_rank_device next = {id_or_none(&row[0]), id_or_none(&row[1])};
+		ok = np_vec_push(&rows, next);
+	}
+	np_db_scan_close(scan);
+	if (rows.n)
+		use_own_rank(all, capture, rows.v[0]);
+	struct np_rank_device *list = np_arena_alloc(&all->arena, rows.n * sizeof *list);
+	if (list && ok && rows.n) {
+		memcpy(list, rows.v, rows.n * sizeof *list);
+		capture->rank_devices = list;
+		capture->n_rank_devices = rows.n;
+	}
+	all->out_of_memory |= !list || !ok;
+	np_vec_release(&rows);
+}
+
 static void read_db_identity(struct np_captures *all, struct np_capture *capture, struct np_db *db)
 {
-	static const char *const map_columns[] = {"rankId", "deviceId"};
 	static const char *const host_columns[] = {"hostUid", "hostName"};
 	struct np_db_value row[2];
 	struct np_db_scan *scan;
-	int64_t rank = 0, device = 0;
-	if (first_row(db, "RANK_DEVICE_MAP", map_columns, row, &scan)) {
-		if (np_db_i64(&row[0], &rank) && rank >= 0) {
-			if (capture->rank_source == NP_RANK_INFO_CONTENT && capture->rank != rank)
-				np_problem_add(all, capture, "RANK_CONTRADICTION", capture->path,
-				               "RANK_DEVICE_MAP says rank %lld, rank_id says %lld; "
-				               "the first is used",
-				               (long long)rank, (long long)capture->rank);
-			capture->rank = rank;
-			capture->rank_source = NP_RANK_DEVICE_MAP;
-		}
-		if (np_db_i64(&row[1], &device) && device >= 0)
-			capture->device = device;
-	}
-	np_db_scan_close(scan);
+	read_rank_devices(all, capture, db);
 	if (first_row(db, "HOST_INFO", host_columns, row, &scan)) {
 		if (np_db_text(&row[0]).len)
 			capture->host_uid = keep(all, np_db_text(&row[0]));
@@ -357,6 +347,10 @@ void np_config_read(struct np_captures *all, struct np_capture *capture)
 	config->end_ns = config->active = NP_NO_I64;
 	config->with_stack = config->record_shapes = config->profile_memory = -1;
 	config->l2_cache = config->data_simplification = -1;
+	struct np_parallel *sizes = &capture->parallel;
+	sizes->tp = sizes->pp = sizes->dp = sizes->cp = sizes->ep = sizes->world = NP_NO_I64;
+	capture->distributed_args = capture->pp_info = "";
+	capture->chip = (struct np_chip){false, NP_NO_I64, NAN, NP_NO_I64};
 	for (size_t i = 0; i < capture->files.n; i++) {
 		const struct np_file *file = &capture->files.v[i];
 		if (!file->readable)

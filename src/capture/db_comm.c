@@ -1,5 +1,6 @@
 /*
- * Collectives: COMMUNICATION_OP, and COMMUNICATION_TASK_INFO ⋈ TASK.
+ * Collectives: COMMUNICATION_OP, and COMMUNICATION_TASK_INFO and
+ * COMMUNICATION_SCHEDULE_TASK_INFO ⋈ TASK.
  */
 #include <sqlite3.h>
 
@@ -17,7 +18,8 @@
 	X(DTYPE, "dataType")    \
 	X(ALGORITHM, "algType") \
 	X(COUNT, "count")       \
-	X(DEVICE, "deviceId")
+	X(DEVICE, "deviceId")   \
+	X(TYPE, "opType")
 
 enum {
 #define X(id, name) O_##id,
@@ -42,6 +44,10 @@ static enum np_status op_row(struct np_dbl *self, const struct np_db_value *row)
 	if (i == SIZE_MAX || !np_ids_put(&self->op_of, np_dbl_i64(&row[O_ID]), (uint32_t)i))
 		return np_err_nomem(self->err);
 	o->name[i] = np_dbl_string(self, &row[O_NAME]);
+	o->type[i] = np_dbl_string_na(self, &row[O_TYPE]);
+	if (o->type[i] == NP_ID_NONE && o->name[i] != NP_ID_NONE &&
+	    (o->type[i] = np_profile_comm_type(self->profile, o->name[i])) == NP_ID_NONE)
+		return np_err_nomem(self->err);
 	o->group[i] = np_dbl_string_na(self, &row[O_GROUP]);
 	o->algorithm[i] = np_dbl_string_na(self, &row[O_ALGORITHM]);
 	o->dtype[i] = np_ids_get(&self->dtypes, np_dbl_i64(&row[O_DTYPE]));
@@ -123,13 +129,46 @@ enum np_status np_dbl_read_comm(struct np_dbl *self)
 	bool ops, tasks;
 	NP_TRY(np_dbl_scan(self, "COMMUNICATION_OP", op_columns, N_OP, op_row, &ops));
 	if (ops)
-		self->profile->loaded |= self->what & (NP_COMM | NP_KERNELS);
+		self->profile->loaded |= self->what & (NP_COMM_OPS | NP_COMM | NP_KERNELS);
 	if (!(self->what & NP_COMM))
 		return NP_OK;
 	NP_TRY(np_dbl_scan(self, "COMMUNICATION_TASK_INFO", comm_task_columns, N_COMM_TASK,
 	                   comm_task_row, &tasks));
 	if (tasks)
 		self->profile->loaded |= NP_COMM;
+	return NP_OK;
+}
+
+/* ── COMMUNICATION_SCHEDULE_TASK_INFO ── */
+
+enum { S_ID, S_NAME, S_CORE, S_TYPE, N_SCHEDULE };
+
+static enum np_status schedule_row(struct np_dbl *self, const struct np_db_value *row)
+{
+	size_t i = np_profile_add(self->profile, comm_schedule);
+	if (i == SIZE_MAX)
+		return np_err_nomem(self->err);
+	struct np_comm_schedule *s = &self->profile->comm_schedule;
+	s->start_ns[i] = NP_NO_I64; /* pending */
+	s->dur_ns[i] = 0;
+	s->device[i] = s->stream[i] = s->task[i] = s->context[i] = s->model[i] = NP_NO_U32;
+	s->conn[i] = NP_NO_I64;
+	s->name[i] = np_dbl_string_na(self, &row[S_NAME]);
+	s->core[i] = np_dbl_string_na(self, &row[S_CORE]);
+	s->type[i] = np_dbl_string_na(self, &row[S_TYPE]);
+	if (!np_ids_put(&self->schedule_of, np_dbl_i64(&row[S_ID]), (uint32_t)i))
+		return np_err_nomem(self->err);
+	return NP_OK;
+}
+
+enum np_status np_dbl_read_schedule(struct np_dbl *self)
+{
+	static const char *const columns[] = {"globalTaskId", "name", "taskType", "opType"};
+	bool found;
+	NP_TRY(np_dbl_scan(self, "COMMUNICATION_SCHEDULE_TASK_INFO", columns, N_SCHEDULE,
+	                   schedule_row, &found));
+	if (found)
+		self->profile->loaded |= NP_COMM_SCHEDULE;
 	return NP_OK;
 }
 
@@ -164,6 +203,13 @@ static void devices_of_tasks(struct np_dbl *self)
 	(void)sqlite3_finalize(stmt);
 }
 
+/* Without a look at TASK: the device of a rank that has only one. */
+static enum np_status map_row(struct np_dbl *self, const struct np_db_value *row)
+{
+	np_dbl_note_device(self, np_dbl_u32(&row[0]));
+	return NP_OK;
+}
+
 static void find_devices(struct np_dbl *self)
 {
 	struct np_comm_ops *o = &self->ops;
@@ -177,7 +223,7 @@ static void find_devices(struct np_dbl *self)
 		else
 			missing = true;
 	}
-	if (missing && self->only_device == NP_DBL_MANY)
+	if (missing && self->tasks_seen && self->only_device == NP_DBL_MANY)
 		devices_of_tasks(self);
 	for (size_t i = 0; i < o->n && self->only_device < NP_DBL_MANY; i++)
 		if (o->device[i] == NP_NO_U32)
@@ -186,22 +232,11 @@ static void find_devices(struct np_dbl *self)
 
 /* ── as kernels ── */
 
-/* "hcom_allReduce__865_0_1" → "hcom_allReduce_", as kernel_details.csv has it. */
-static uint32_t comm_type(struct np_profile *profile, uint32_t name, bool *ok)
-{
-	np_str text = np_intern_get(&profile->strings, name);
-	for (size_t i = 0; i + 1 < text.len; i++) {
-		if (text.ptr[i] != '_' || text.ptr[i + 1] != '_')
-			continue;
-		uint32_t id = np_intern_add(&profile->strings, np_str_sub(text, 0, i + 1));
-		*ok = *ok && id != NP_ID_NONE;
-		return id;
-	}
-	return name;
-}
-
 enum np_status np_dbl_close_comm(struct np_dbl *self)
 {
+	static const char *const device[] = {"deviceId"};
+	if (!self->tasks_seen && self->ops.n)
+		NP_TRY(np_dbl_scan(self, "RANK_DEVICE_MAP", device, 1, map_row, NULL));
 	find_devices(self);
 	if (!(self->what & NP_KERNELS) || self->ops.n == 0)
 		return NP_OK;
@@ -215,7 +250,8 @@ enum np_status np_dbl_close_comm(struct np_dbl *self)
 		struct np_kernels *k = &p->kernels;
 		int64_t conn = self->ops.conn[op];
 		k->name[i] = self->ops.name[op];
-		k->type[i] = comm_type(p, self->ops.name[op], &ok);
+		k->type[i] = np_profile_comm_type(p, self->ops.name[op]);
+		ok = k->type[i] != NP_ID_NONE || k->name[i] == NP_ID_NONE;
 		k->core[i] = core;
 		k->device[i] = self->ops.device[op];
 		k->start_ns[i] = self->ops.start_ns[op];

@@ -1,5 +1,6 @@
 /*
- * Ranges on the host: PYTORCH_API, CANN_API, MSTX_EVENTS, GC_RECORD.
+ * Ranges on the host: PYTORCH_API, CANN_API, MSTX_EVENTS, GC_RECORD; and all
+ * connections of the first.
  */
 #include <string.h>
 
@@ -8,11 +9,16 @@
 /* Returned by add_op() for a row that is not kept; SIZE_MAX: out of memory. */
 #define DROPPED (SIZE_MAX - 1)
 
+struct connection {
+	int64_t conn;
+	uint32_t next; /* of the same id, NP_IDS_NONE behind the last */
+};
+
 /* What only this file needs of a load. */
 struct np_dbl_host {
 	struct np_ids layers;        /* ENUM_API_TYPE.id → enum np_host_layer */
-	struct np_ids connection_of; /* CONNECTION_IDS.id → index in connections */
-	NP_VEC(int64_t) connections;
+	struct np_ids connection_of; /* CONNECTION_IDS.id → first of its connections */
+	NP_VEC(struct connection) connections;
 	bool has_connections;
 	struct np_ids stacks; /* PYTORCH_CALLCHAINS.id → string id */
 	int64_t stack_id;     /* the chain whose frames are being joined */
@@ -58,16 +64,25 @@ static uint8_t layer_of(const struct np_dbl *self, int64_t type)
 
 /* ── what the api tables refer to ── */
 
-/* CONNECTION_IDS gives an API several connections; the first stands for all. */
+/*
+ * CONNECTION_IDS gives an API several connections. host_ops has the first one; the
+ * others are kept only where all are asked for, linked behind it, the last one next.
+ */
 static enum np_status connection_row(struct np_dbl *self, const struct np_db_value *row)
 {
 	struct np_dbl_host *host = self->host;
 	int64_t id = np_dbl_i64(&row[0]), conn = np_dbl_conn(&row[1]);
-	if (id < 0 || conn == NP_NO_I64 || np_ids_get(&host->connection_of, id) != NP_IDS_NONE)
+	uint32_t first = np_ids_get(&host->connection_of, id);
+	bool known = first != NP_IDS_NONE;
+	if (id < 0 || conn == NP_NO_I64 || (known && !(self->what & NP_HOST_CONNS)))
 		return NP_OK;
-	if (host->connections.n >= UINT32_MAX - 1 || !np_vec_push(&host->connections, conn) ||
-	    !np_ids_put(&host->connection_of, id, (uint32_t)(host->connections.n - 1)))
+	struct connection added = {conn, known ? host->connections.v[first].next : NP_IDS_NONE};
+	uint32_t at = (uint32_t)host->connections.n;
+	if (host->connections.n >= NP_IDS_NONE || !np_vec_push(&host->connections, added) ||
+	    (!known && !np_ids_put(&host->connection_of, id, at)))
 		return np_err_nomem(self->err);
+	if (known)
+		host->connections.v[first].next = at;
 	return NP_OK;
 }
 
@@ -131,19 +146,49 @@ static int64_t torch_connection(const struct np_dbl *self, const struct np_db_va
 	int64_t id = np_dbl_conn(value);
 	uint32_t at = np_ids_get(&self->host->connection_of, id);
 	if (at != NP_IDS_NONE)
-		return self->host->connections.v[at];
+		return self->host->connections.v[at].conn;
 	return self->host->has_connections ? NP_NO_I64 : id;
+}
+
+static bool add_conn(struct np_dbl *self, size_t op, int64_t id, int64_t conn)
+{
+	size_t i = np_profile_add(self->profile, host_conns);
+	if (i == SIZE_MAX)
+		return false;
+	struct np_host_conns *c = &self->profile->host_conns;
+	c->op[i] = (uint32_t)op;
+	c->id[i] = id;
+	c->conn[i] = conn;
+	return true;
+}
+
+/* All connections of an op. Where there is no CONNECTION_IDS, the id is the connection. */
+static bool add_conns(struct np_dbl *self, size_t op, const struct np_db_value *value)
+{
+	const struct np_dbl_host *host = self->host;
+	int64_t id = np_dbl_conn(value);
+	if (id == NP_NO_I64)
+		return true;
+	if (!host->has_connections)
+		return add_conn(self, op, id, id);
+	for (uint32_t at = np_ids_get(&host->connection_of, id); at != NP_IDS_NONE;
+	     at = host->connections.v[at].next)
+		if (!add_conn(self, op, id, host->connections.v[at].conn))
+			return false;
+	return true;
 }
 
 static enum np_status torch_row(struct np_dbl *self, const struct np_db_value *row)
 {
-	size_t i = add_op(self, np_dbl_i64(&row[A_START]), np_dbl_i64(&row[A_END]), &row[A_TID]);
+	size_t i = add_op(self, np_dbl_ns(&row[A_START]), np_dbl_ns(&row[A_END]), &row[A_TID]);
 	if (i >= DROPPED)
 		return i == SIZE_MAX ? np_err_nomem(self->err) : NP_OK;
 	struct np_host_ops *h = &self->profile->host_ops;
 	h->layer[i] = layer_of(self, np_dbl_i64(&row[A_TYPE]));
 	h->name[i] = np_dbl_string(self, &row[A_NAME]);
 	h->conn[i] = torch_connection(self, &row[A_CONN]);
+	if ((self->what & NP_HOST_CONNS) && !add_conns(self, i, &row[A_CONN]))
+		return np_err_nomem(self->err);
 	int64_t seq = np_dbl_i64(&row[A_SEQ]);
 	h->seq[i] = seq >= 0 ? seq : NP_NO_I64;
 	if (self->what & NP_HOST_ARGS) {
@@ -170,13 +215,12 @@ static enum np_status cann_row(struct np_dbl *self, const struct np_db_value *ro
 }
 
 enum { M_START, M_END, M_TID, M_CONN, M_MESSAGE, M_TYPE };
-enum { MARKER = 0, MARKER_EX = 3 };
 
 static enum np_status mstx_row(struct np_dbl *self, const struct np_db_value *row)
 {
 	int64_t start = np_dbl_i64(&row[M_START]), end = np_dbl_i64(&row[M_END]);
 	int64_t type = np_dbl_i64(&row[M_TYPE]);
-	if (type == MARKER || type == MARKER_EX)
+	if (type == NP_MSTX_MARKER || type == NP_MSTX_MARKER_EX)
 		end = start; /* a mark has no end, whatever stands there */
 	size_t i = add_op(self, start, end, &row[M_TID]);
 	if (i >= DROPPED)
@@ -231,7 +275,7 @@ static enum np_status scan_host(struct np_dbl *self)
 	if (found[0] || found[1] || found[2] || found[3])
 		self->profile->loaded |= NP_HOST_OPS;
 	if (found[0])
-		self->profile->loaded |= self->what & NP_HOST_ARGS;
+		self->profile->loaded |= self->what & (NP_HOST_ARGS | NP_HOST_CONNS);
 	return NP_OK;
 }
 

@@ -6,8 +6,9 @@
  *
  *   STRING_IDS ─▶ STEP_TIME ─▶ CANN_API (nodes) ─▶ COMPUTE_TASK_INFO ─┐
  *                 COMMUNICATION_OP ─▶ COMMUNICATION_TASK_INFO ────────┤
+ *                                COMMUNICATION_SCHEDULE_TASK_INFO ────┤
  *                                                                     ▼
- *                       kernels, comm_tasks (pending) ◀── TASK ──▶ tasks, step windows
+ *        kernels, comm_tasks, comm_schedule (pending) ◀── TASK ──▶ tasks, step windows
  *                                     │
  *                                     ▼
  *             TASK_PMU_INFO ─▶ pending rows without a task are dropped ─▶ steps
@@ -38,16 +39,18 @@ struct np_dbl {
 	struct np_ids strings; /* STRING_IDS.id → id in profile->strings */
 	struct np_ids dtypes, links, transports, modules; /* ENUM_*: id → string id */
 
-	size_t first_kernel, first_comm_task,
-		first_comm_op;      /* rows of earlier files before these */
+	size_t first_kernel, first_comm_task, first_comm_op,
+		first_schedule;     /* rows of earlier files before these */
 	struct np_ids kernel_of;    /* globalTaskId → row in kernels */
 	struct np_ids compute_name; /* globalTaskId → kernel name, for tasks and host ops */
 	struct np_ids comm_task_of; /* globalTaskId → row in comm_tasks */
 	struct np_ids launched;     /* connectionId → kernel name, for the item of node calls */
 	struct np_ids conn_device; /* connectionId of a collective → device, or one of the below */
 	struct np_ids op_of;       /* opId → row in ops */
+	struct np_ids schedule_of; /* globalTaskId → row in comm_schedule */
 	struct np_comm_ops ops;    /* all COMMUNICATION_OP rows; moved to the profile at the end */
 	uint32_t only_device;      /* of all TASK rows; NP_NO_U32 none yet, NP_DBL_MANY several */
+	bool tasks_seen;           /* TASK was asked for */
 
 	struct np_ranges steps;  /* host ranges of STEP_TIME, then device windows */
 	struct np_ids conn_step; /* connectionId of a node call → index in steps */
@@ -105,8 +108,12 @@ double np_dbl_double(const struct np_db_value *value); /* NaN when there is none
 
 /* A reference to STRING_IDS: NP_ID_NONE for NULL, and counted when it dangles. */
 uint32_t np_dbl_string(struct np_dbl *load, const struct np_db_value *value);
-/* The same, where the exporter writes "N/A" for what it doesn't know. */
+/* The same, where the exporter writes "N/A" for what it doesn't know: absent, too, unless
+ * NP_KEEP_NA asks for the text. */
 uint32_t np_dbl_string_na(struct np_dbl *load, const struct np_db_value *value);
+
+/* A time of PYTORCH_API: ns as text, which may have a fraction; NP_NO_I64 for none. */
+int64_t np_dbl_ns(const struct np_db_value *value);
 
 /* Are start and end a range to keep? Counts it when not. */
 bool np_dbl_time(struct np_dbl *load, int64_t start, int64_t end, np_ns *dur_ns);
@@ -117,14 +124,17 @@ enum np_status np_dbl_read_steps(struct np_dbl *load);  /* STEP_TIME, CANN_API's
 enum np_status np_dbl_close_steps(struct np_dbl *load); /* windows, kernels.step, ops.step */
 void np_dbl_step_task(struct np_dbl *load, int64_t conn, np_ns start, np_ns end);
 
-enum np_status np_dbl_read_comm(struct np_dbl *load);  /* before TASK */
-enum np_status np_dbl_close_comm(struct np_dbl *load); /* devices, rows in kernels */
+enum np_status np_dbl_read_comm(struct np_dbl *load);     /* before TASK */
+enum np_status np_dbl_close_comm(struct np_dbl *load);    /* devices, rows in kernels */
+enum np_status np_dbl_read_schedule(struct np_dbl *load); /* before TASK */
 bool np_dbl_comm_device(struct np_dbl *load, int64_t conn, uint32_t device);
 
 enum np_status np_dbl_read_tasks(struct np_dbl *load);  /* COMPUTE_TASK_INFO, TASK */
 enum np_status np_dbl_close_tasks(struct np_dbl *load); /* metrics; drops pending rows */
+void np_dbl_note_device(struct np_dbl *load, uint32_t device);
 
 enum np_status np_dbl_read_host(struct np_dbl *load); /* after TASK */
+enum np_status np_dbl_read_mstx(struct np_dbl *load);
 enum np_status np_dbl_read_memory(struct np_dbl *load);
 enum np_status np_dbl_read_counters(struct np_dbl *load);
 

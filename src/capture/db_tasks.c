@@ -170,6 +170,27 @@ static void place_comm_task(struct np_dbl *self, const struct task *task)
 	c->task[i] = task->task;
 }
 
+static void place_schedule(struct np_dbl *self, const struct task *task,
+                           const struct np_db_value *row)
+{
+	uint32_t i = np_ids_get(&self->schedule_of, task->id);
+	if (i == NP_IDS_NONE)
+		return;
+	struct np_comm_schedule *s = &self->profile->comm_schedule;
+	if (s->start_ns[i] != NP_NO_I64) {
+		self->duplicates++;
+		return;
+	}
+	s->start_ns[i] = task->start;
+	s->dur_ns[i] = task->dur;
+	s->device[i] = task->device;
+	s->stream[i] = task->stream;
+	s->task[i] = task->task;
+	s->context[i] = np_dbl_u32(&row[T_CONTEXT]);
+	s->model[i] = np_dbl_u32(&row[T_MODEL]);
+	s->conn[i] = task->conn;
+}
+
 /* The name is that of the kernel, else the type of the task, as on the timeline's
  * "Ascend Hardware" lanes; a collective's tasks have their own names in comm_tasks. */
 static bool add_task(struct np_dbl *self, const struct task *task, uint32_t compute_name,
@@ -192,7 +213,7 @@ static bool add_task(struct np_dbl *self, const struct task *task, uint32_t comp
 	return true;
 }
 
-static void note_device(struct np_dbl *self, uint32_t device)
+void np_dbl_note_device(struct np_dbl *self, uint32_t device)
 {
 	if (self->only_device == device || device == NP_NO_U32)
 		return;
@@ -209,12 +230,13 @@ static enum np_status task_row(struct np_dbl *self, const struct np_db_value *ro
 	task.device = np_dbl_u32(&row[T_DEVICE]);
 	task.stream = np_dbl_u32(&row[T_STREAM]);
 	task.task = np_dbl_u32(&row[T_TASK]);
-	note_device(self, task.device);
+	np_dbl_note_device(self, task.device);
 	np_dbl_step_task(self, task.conn, task.start, end);
 	if (!np_dbl_comm_device(self, task.conn, task.device))
 		return np_err_nomem(self->err);
 	place_kernel(self, &task, row);
 	place_comm_task(self, &task);
+	place_schedule(self, &task, row);
 	uint32_t name = np_ids_get(&self->compute_name, task.id);
 	if (name != NP_ID_NONE && (self->what & NP_HOST_OPS) && task.conn != NP_NO_I64 &&
 	    np_ids_get(&self->launched, task.conn) == NP_IDS_NONE &&
@@ -228,6 +250,7 @@ static enum np_status task_row(struct np_dbl *self, const struct np_db_value *ro
 enum np_status np_dbl_read_tasks(struct np_dbl *self)
 {
 	bool compute = false, tasks = false;
+	self->tasks_seen = true;
 	if (self->what & (NP_KERNELS | NP_TASKS | NP_HOST_OPS))
 		NP_TRY(np_dbl_scan(self, "COMPUTE_TASK_INFO", compute_columns, N_COMPUTE,
 		                   compute_row, &compute));
@@ -394,15 +417,16 @@ static bool drop_pending_kernels(struct np_dbl *self)
 	return true;
 }
 
-static bool drop_pending_comm_tasks(struct np_dbl *self)
+/* Of a table whose rows nothing else refers to. */
+static bool drop_pending(struct np_dbl *self, void *table, const struct np_table_desc *desc,
+                         const np_ns *start_ns, size_t first)
 {
-	struct np_comm_tasks *tasks = &self->profile->comm_tasks;
 	uint32_t *kept;
-	size_t n = tasks->n, n_kept;
-	if (!choose_rows(tasks->start_ns, self->first_comm_task, n, &kept, &n_kept))
+	size_t n = ((struct np_rows *)table)->n, n_kept;
+	if (!choose_rows(start_ns, first, n, &kept, &n_kept))
 		return false;
 	if (kept)
-		keep_rows(tasks, &np_comm_tasks_desc, kept, n_kept);
+		keep_rows(table, desc, kept, n_kept);
 	self->orphans += n - n_kept;
 	np_free(kept);
 	return true;
@@ -412,7 +436,12 @@ enum np_status np_dbl_close_tasks(struct np_dbl *self)
 {
 	if (self->what & NP_KERNELS)
 		NP_TRY(read_metrics(self));
-	if (!drop_pending_kernels(self) || !drop_pending_comm_tasks(self))
+	struct np_profile *p = self->profile;
+	if (!drop_pending_kernels(self) ||
+	    !drop_pending(self, &p->comm_tasks, &np_comm_tasks_desc, p->comm_tasks.start_ns,
+	                  self->first_comm_task) ||
+	    !drop_pending(self, &p->comm_schedule, &np_comm_schedule_desc,
+	                  p->comm_schedule.start_ns, self->first_schedule))
 		return np_err_nomem(self->err);
 	return NP_OK;
 }

@@ -71,8 +71,18 @@ uint32_t np_dbl_string_na(struct np_dbl *self, const struct np_db_value *value)
 {
 	enum { LONGEST_NA = 4 }; /* "none": spares the comparison for most texts */
 	uint32_t id = np_dbl_string(self, value);
+	if (self->what & NP_KEEP_NA)
+		return id;
 	np_str text = np_intern_get(&self->profile->strings, id);
 	return text.len <= LONGEST_NA && np_is_na(text) ? NP_ID_NONE : id;
+}
+
+int64_t np_dbl_ns(const struct np_db_value *value)
+{
+	int64_t ns = np_dbl_i64(value);
+	if (ns != NP_NO_I64 || value->type != NP_DB_TEXT)
+		return ns;
+	return np_decimal_scaled(value->text, 0, &ns) == NP_NUM_OK ? ns : NP_NO_I64;
 }
 
 bool np_dbl_time(struct np_dbl *self, int64_t start, int64_t end, np_ns *dur_ns)
@@ -137,8 +147,9 @@ static enum np_status read_strings(struct np_dbl *self)
 {
 	static const char *const strings[] = {"id", "value"}, *const names[] = {"id", "name"};
 	NP_TRY(np_dbl_scan(self, "STRING_IDS", strings, 2, string_row, NULL));
-	if (self->what & NP_COMM) {
+	if (self->what & NP_COMM_OPS)
 		NP_TRY(np_dbl_scan(self, "ENUM_HCCL_DATA_TYPE", names, 2, dtype_row, NULL));
+	if (self->what & NP_COMM) {
 		NP_TRY(np_dbl_scan(self, "ENUM_HCCL_LINK_TYPE", names, 2, link_row, NULL));
 		NP_TRY(np_dbl_scan(self, "ENUM_HCCL_TRANSPORT_TYPE", names, 2, transport_row,
 		                   NULL));
@@ -182,28 +193,34 @@ static enum np_status load_all(struct np_dbl *self)
 	NP_TRY(read_strings(self));
 	if (self->what & NP_STEPS)
 		NP_TRY(np_dbl_read_steps(self));
-	if (self->what & (NP_KERNELS | NP_COMM))
+	if (self->what & (NP_KERNELS | NP_COMM_OPS))
 		NP_TRY(np_dbl_read_comm(self));
-	if (self->what & (NP_KERNELS | NP_COMM | NP_TASKS | NP_HOST_OPS))
+	if (self->what & NP_COMM_SCHEDULE)
+		NP_TRY(np_dbl_read_schedule(self));
+	if (self->what & (NP_KERNELS | NP_COMM | NP_TASKS | NP_HOST_OPS | NP_COMM_SCHEDULE))
 		NP_TRY(np_dbl_read_tasks(self));
-	if (self->what & (NP_KERNELS | NP_COMM)) {
+	if (self->what & (NP_KERNELS | NP_COMM_OPS))
 		NP_TRY(np_dbl_close_comm(self));
+	if (self->what & (NP_KERNELS | NP_COMM | NP_COMM_SCHEDULE))
 		NP_TRY(np_dbl_close_tasks(self));
-	}
 	if (self->what & NP_STEPS)
 		NP_TRY(np_dbl_close_steps(self));
-	if (self->what & NP_COMM)
+	if (self->what & NP_COMM_OPS)
 		if (!np_rows_append(&self->profile->comm_ops, &self->ops, &np_comm_ops_desc))
 			return np_err_nomem(self->err);
 	if (self->what & NP_HOST_OPS)
 		NP_TRY(np_dbl_read_host(self));
+	if (self->what & NP_MSTX)
+		NP_TRY(np_dbl_read_mstx(self));
 	if (self->what & NP_MEMORY)
 		NP_TRY(np_dbl_read_memory(self));
 	if (self->what & NP_COUNTERS)
 		NP_TRY(np_dbl_read_counters(self));
 	/* kernels are ordered by np_capture_load(), when those of all files are there */
 	bool ok = !(self->what & NP_HOST_OPS) || np_profile_sort_host_ops(self->profile);
-	if (self->what & (NP_TASKS | NP_COMM))
+	if (self->what & NP_MSTX)
+		ok = ok && np_profile_sort_mstx(self->profile);
+	if (self->what & (NP_TASKS | NP_COMM_OPS | NP_COMM_SCHEDULE))
 		ok = ok && np_profile_sort_tasks(self->profile);
 	return ok ? NP_OK : np_err_nomem(self->err);
 }
@@ -215,6 +232,7 @@ static void roll_back(struct np_dbl *self)
 	struct np_profile *p = self->profile;
 	if (p->comm_ops.n == self->first_comm_op)
 		p->comm_tasks.n = self->first_comm_task;
+	p->comm_schedule.n = self->first_schedule;
 	p->kernels.n = self->first_kernel;
 	if (p->kernel_shapes.n > self->first_kernel)
 		p->kernel_shapes.n = self->first_kernel;
@@ -225,7 +243,8 @@ static void release(struct np_dbl *self)
 	struct np_ids *const maps[] = {&self->strings,      &self->dtypes,       &self->links,
 	                               &self->transports,   &self->modules,      &self->kernel_of,
 	                               &self->compute_name, &self->comm_task_of, &self->launched,
-	                               &self->conn_device,  &self->op_of,        &self->conn_step};
+	                               &self->conn_device,  &self->op_of,        &self->conn_step,
+	                               &self->schedule_of};
 	for (size_t i = 0; i < NP_DBL_COUNT(maps); i++)
 		np_ids_release(maps[i]);
 	np_vec_release(&self->steps);
@@ -237,12 +256,13 @@ enum np_status np_read_profiler_db(const struct np_read *read, const char *path,
 {
 	struct np_dbl load = {.profile = read->profile,
 	                      .path = path,
-	                      .what = read->what,
+	                      .what = np_load_implied(read->what),
 	                      .err = err,
 	                      .only_device = NP_NO_U32};
 	load.first_kernel = read->profile->kernels.n;
 	load.first_comm_task = read->profile->comm_tasks.n;
 	load.first_comm_op = read->profile->comm_ops.n;
+	load.first_schedule = read->profile->comm_schedule.n;
 	NP_TRY(np_db_open(path, &load.db, err));
 	const char *note = np_db_note(load.db);
 	if (note[0])

@@ -239,8 +239,8 @@ static enum np_status read_all(struct doc *self, struct np_err *err)
 	return NP_OK;
 }
 
-static const unsigned answers =
-	NP_STEPS | NP_HOST_OPS | NP_TASKS | NP_COMM | NP_FLOWS | NP_COUNTERS | NP_HOST_ARGS;
+static const unsigned answers = NP_STEPS | NP_HOST_OPS | NP_TASKS | NP_COMM | NP_COMM_OPS |
+                                NP_FLOWS | NP_COUNTERS | NP_HOST_ARGS | NP_MSTX;
 
 enum np_status np_trace_read_input(const struct np_read *read, struct np_input *input,
                                    const struct np_trace_plan *plan, struct np_err *err)
@@ -249,16 +249,17 @@ enum np_status np_trace_read_input(const struct np_read *read, struct np_input *
 	struct np_trace_base base;
 	struct np_err own; /* the caller's may be NULL, and the message is needed */
 	struct np_profile *profile = read->profile;
+	unsigned what = np_load_implied(read->what) & answers;
 	size_t parallel = plan && plan->parallel_bytes ? plan->parallel_bytes : PARALLEL_BYTES;
 	doc.chunk_bytes = plan && plan->chunk_bytes ? plan->chunk_bytes : NP_TRACE_CHUNK_BYTES;
 	unsigned threads = read->threads ? read->threads : np_cpu_count();
 	/* without memory for a crew it goes on alone */
 	if (threads > 1 && np_input_whole(input).len >= parallel)
-		doc.crew = np_trace_crew_new(threads, read->what & answers);
+		doc.crew = np_trace_crew_new(threads, what);
 	doc.span.file = np_input_name(input);
 	doc.span.exact = plan && plan->exact;
 	np_trace_base_of(profile, &base);
-	enum np_status status = np_trace_part_init(&doc.part, profile, read->what & answers, &own);
+	enum np_status status = np_trace_part_init(&doc.part, profile, what, &own);
 	if (status == NP_OK)
 		status = read_all(&doc, &own);
 	np_trace_crew_free(doc.crew); /* its memory is needed for the sorting */
@@ -274,7 +275,7 @@ enum np_status np_trace_read_input(const struct np_read *read, struct np_input *
 		}
 	}
 	if (doc.found)
-		profile->loaded |= read->what & answers;
+		profile->loaded |= what;
 	np_trace_part_release(&doc.part);
 	if (status != NP_OK && err)
 		*err = own;

@@ -69,6 +69,23 @@ enum np_trace_class np_trace_classify(const struct np_trace_event *event, enum n
 	return NP_TRACE_HOST;
 }
 
+enum np_mstx_type np_trace_mstx_type(np_str event_type)
+{
+	static const struct {
+		const char *name;
+		enum np_mstx_type type;
+	} types[] = {
+		{"marker", NP_MSTX_MARKER},
+		{"push/pop", NP_MSTX_PUSH_POP},
+		{"start/end", NP_MSTX_START_END},
+		{"marker_ex", NP_MSTX_MARKER_EX},
+	};
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (np_str_is(event_type, types[i].name))
+			return types[i].type;
+	return NP_MSTX_UNKNOWN;
+}
+
 bool np_trace_is_compute(np_str type)
 {
 	/* DSA: random numbers for dropout; the exporter lists them among the kernels */

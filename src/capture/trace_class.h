@@ -23,6 +23,9 @@ enum np_trace_class {
 enum np_trace_class np_trace_classify(const struct np_trace_event *event, enum np_host_layer *layer,
                                       size_t *prefix);
 
+/* "start/end" … as exporters write event_type. */
+enum np_mstx_type np_trace_mstx_type(np_str event_type);
+
 /* Is this "Task Type" one of a task that COMPUTE_TASK_INFO lists? */
 bool np_trace_is_compute(np_str task_type);
 

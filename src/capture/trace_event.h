@@ -53,7 +53,9 @@
 	X(SHAPES, "Input Dims")          \
 	X(DTYPES, "Input type")          \
 	X(STACK, "Call stack")           \
-	X(EVENT_TYPE, "event_type")
+	X(EVENT_TYPE, "event_type")      \
+	X(CATEGORY, "Category")          \
+	X(DOMAIN, "domain")
 
 enum np_trace_key {
 #define X(id, text) NP_EV_##id,

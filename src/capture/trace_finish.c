@@ -11,6 +11,7 @@ void np_trace_base_of(const struct np_profile *profile, struct np_trace_base *ou
 {
 	*out = (struct np_trace_base){
 		.host_ops = profile->host_ops.n,
+		.mstx = profile->mstx.n,
 		.tasks = profile->tasks.n,
 		.comm_ops = profile->comm_ops.n,
 		.comm_tasks = profile->comm_tasks.n,
@@ -87,8 +88,10 @@ static bool pair_marks(struct np_trace_part *self, uint64_t *unmatched)
 			continue;
 		}
 		ok = ok && np_trace_add_step(self, range);
-		if (ok && (self->what & NP_HOST_OPS))
+		if (ok && np_trace_wants_host(self, range->layer))
 			ok = np_trace_add_host_op(self->profile, range);
+		if (ok && range->layer == NP_HOST_MSTX && (self->what & NP_MSTX))
+			ok = np_trace_add_mstx(self->profile, range) != SIZE_MAX;
 	}
 	np_map_release(&tops);
 	return ok;
@@ -124,7 +127,7 @@ static bool move_to_comm_ops(struct np_profile *profile, size_t row)
 	struct np_comm_ops *t = &profile->comm_ops;
 	t->name[i] = from->name[row];
 	t->group[i] = from->tid[row];
-	t->algorithm[i] = t->dtype[i] = NP_ID_NONE;
+	t->type[i] = t->algorithm[i] = t->dtype[i] = NP_ID_NONE;
 	t->count[i] = NP_NO_I64;
 	t->device[i] = from->pid[row];
 	t->start_ns[i] = from->start_ns[row];
@@ -155,6 +158,19 @@ static bool move_to_comm_tasks(struct np_profile *profile, size_t row)
 	return true;
 }
 
+/* What the process alone tells to be the user's has no type. */
+static bool copy_to_mstx(struct np_profile *profile, size_t row)
+{
+	const struct np_host_ops *from = &profile->host_ops;
+	const struct np_trace_range range = {.name = from->name[row],
+	                                     .pid = from->pid[row],
+	                                     .tid = from->tid[row],
+	                                     .start_ns = from->start_ns[row],
+	                                     .dur_ns = from->dur_ns[row],
+	                                     .conn = from->conn[row]};
+	return np_trace_add_mstx(profile, &range) != SIZE_MAX;
+}
+
 /* The layer of a row that stays on the host; else it is copied to where it belongs. */
 static bool place(struct np_trace_part *self, struct process_view *view, size_t row, bool *stays)
 {
@@ -165,11 +181,9 @@ static bool place(struct np_trace_part *self, struct process_view *view, size_t 
 	case NP_TRACE_PROCESS_HARDWARE:
 		return !(self->what & NP_TASKS) || move_to_tasks(self->profile, row);
 	case NP_TRACE_PROCESS_COMM:
-		if (!(self->what & NP_COMM))
-			return true;
 		if (np_trace_plane_lane(thread_name(self, pid, t->tid[row]), &plane))
-			return move_to_comm_tasks(self->profile, row);
-		return move_to_comm_ops(self->profile, row);
+			return !(self->what & NP_COMM) || move_to_comm_tasks(self->profile, row);
+		return !(self->what & NP_COMM_OPS) || move_to_comm_ops(self->profile, row);
 	case NP_TRACE_PROCESS_DERIVED:
 		return true;
 	case NP_TRACE_PROCESS_GC:
@@ -177,6 +191,8 @@ static bool place(struct np_trace_part *self, struct process_view *view, size_t 
 		break;
 	case NP_TRACE_PROCESS_MSTX:
 		t->layer[row] = NP_HOST_MSTX;
+		if ((self->what & NP_MSTX) && !copy_to_mstx(self->profile, row))
+			return false;
 		break;
 	case NP_TRACE_PROCESS_HOST:
 		break;
@@ -321,6 +337,9 @@ static bool name_comm(struct np_trace_part *self, const struct np_trace_base *ba
 	for (size_t i = base->comm_ops; i < ops->n; i++) {
 		np_str name = thread_name(self, ops->device[i], ops->group[i]), group = name;
 		(void)np_trace_group_lane(name, &group);
+		ops->type[i] = np_profile_comm_type(self->profile, ops->name[i]);
+		if (ops->type[i] == NP_ID_NONE && ops->name[i] != NP_ID_NONE)
+			return false;
 		ops->group[i] = NP_ID_NONE;
 		if (group.len > 0) {
 			ops->group[i] = np_intern_add(&self->profile->strings, group);
@@ -433,7 +452,9 @@ enum np_status np_trace_part_finish(struct np_trace_part *self, const struct np_
 	}
 	if (ok && (self->what & NP_HOST_OPS))
 		ok = np_profile_sort_host_ops(self->profile);
-	if (ok && (self->what & (NP_TASKS | NP_COMM)))
+	if (ok && (self->what & NP_MSTX))
+		ok = np_profile_sort_mstx(self->profile);
+	if (ok && (self->what & (NP_TASKS | NP_COMM_OPS)))
 		ok = np_profile_sort_tasks(self->profile);
 	if (!ok)
 		return np_err_nomem(err);

@@ -73,6 +73,15 @@ static void move_host_ops(struct np_host_ops *t, size_t first, const struct rema
 	move_numbers(remap, t->tid, first, t->n);
 }
 
+static void move_mstx(struct np_mstx *t, size_t first, const struct remap *remap)
+{
+	move_strings(remap, t->message, first, t->n);
+	move_strings(remap, t->domain, first, t->n);
+	move_numbers(remap, t->pid, first, t->n);
+	move_numbers(remap, t->tid, first, t->n);
+	move_numbers(remap, t->end_tid, first, t->n);
+}
+
 static void move_tasks(struct np_tasks *t, size_t first, const struct remap *remap)
 {
 	move_strings(remap, t->name, first, t->n);
@@ -102,6 +111,7 @@ static bool append_tables(struct np_profile *to, const struct np_profile *from,
 	size_t flows = to->flows.n;
 	np_trace_base_of(to, &base);
 	if (!np_rows_append(&to->host_ops, &from->host_ops, &np_host_ops_desc) ||
+	    !np_rows_append(&to->mstx, &from->mstx, &np_mstx_desc) ||
 	    !np_rows_append(&to->tasks, &from->tasks, &np_tasks_desc) ||
 	    !np_rows_append(&to->comm_ops, &from->comm_ops, &np_comm_ops_desc) ||
 	    !np_rows_append(&to->comm_tasks, &from->comm_tasks, &np_comm_tasks_desc) ||
@@ -109,6 +119,7 @@ static bool append_tables(struct np_profile *to, const struct np_profile *from,
 	    !np_rows_append(&to->counters, &from->counters, &np_counters_desc)) {
 		/* no row with foreign ids stays */
 		to->host_ops.n = base.host_ops;
+		to->mstx.n = base.mstx;
 		to->tasks.n = base.tasks;
 		to->comm_ops.n = base.comm_ops;
 		to->comm_tasks.n = base.comm_tasks;
@@ -117,6 +128,7 @@ static bool append_tables(struct np_profile *to, const struct np_profile *from,
 		return false;
 	}
 	move_host_ops(&to->host_ops, base.host_ops, remap);
+	move_mstx(&to->mstx, base.mstx, remap);
 	move_tasks(&to->tasks, base.tasks, remap);
 	move_comm(&to->comm_ops, base.comm_ops, &to->comm_tasks, base.comm_tasks, remap);
 	move_strings(remap, to->flows.cat, flows, to->flows.n);

@@ -240,6 +240,24 @@ bool np_trace_add_host_op(struct np_profile *profile, const struct np_trace_rang
 	return true;
 }
 
+size_t np_trace_add_mstx(struct np_profile *profile, const struct np_trace_range *range)
+{
+	size_t i = np_profile_add(profile, mstx);
+	if (i == SIZE_MAX)
+		return i;
+	struct np_mstx *t = &profile->mstx;
+	t->start_ns[i] = range->start_ns;
+	t->end_ns[i] = range->start_ns + range->dur_ns;
+	t->event_type[i] = NP_MSTX_UNKNOWN;
+	t->message[i] = range->name;
+	t->domain[i] = NP_ID_NONE;
+	t->range_id[i] = t->category[i] = NP_NO_I64;
+	t->pid[i] = range->pid;
+	t->tid[i] = t->end_tid[i] = range->tid;
+	t->conn[i] = range->conn;
+	return i;
+}
+
 /* Everything but the times. */
 static void fill_range(struct np_trace_part *self, enum np_host_layer layer, size_t prefix,
                        struct np_trace_range *out)
@@ -281,22 +299,49 @@ bool np_trace_add_step(struct np_trace_part *self, const struct np_trace_range *
 	return np_vec_push(&self->steps, step);
 }
 
+bool np_trace_wants_host(const struct np_trace_part *self, uint8_t layer)
+{
+	unsigned wanted = NP_HOST_OPS;
+	if (layer == NP_HOST_OTHER)
+		wanted |= NP_TASKS | NP_COMM_OPS | NP_MSTX;
+	return self->what & wanted;
+}
+
+static void add_mstx(struct np_trace_part *self, const struct np_trace_range *range)
+{
+	size_t i = np_trace_add_mstx(self->profile, range);
+	if (i == SIZE_MAX) {
+		self->no_memory = true;
+		return;
+	}
+	const struct np_trace_event *event = &self->event;
+	struct np_mstx *t = &self->profile->mstx;
+	t->event_type[i] = (uint8_t)np_trace_mstx_type(np_trace_text(event, NP_ARG_EVENT_TYPE));
+	t->category[i] = i64_of(event, NP_ARG_CATEGORY);
+	t->domain[i] = intern_key(self, NP_ARG_DOMAIN);
+	if (t->event_type[i] == NP_MSTX_MARKER || t->event_type[i] == NP_MSTX_MARKER_EX)
+		t->end_ns[i] = t->start_ns[i];
+}
+
 static void add_host(struct np_trace_part *self, enum np_host_layer layer, size_t prefix)
 {
 	struct np_trace_range range;
-	unsigned wanted = layer == NP_HOST_OTHER ? NP_HOST_OPS | NP_TASKS | NP_COMM : NP_HOST_OPS;
+	bool wanted = np_trace_wants_host(self, (uint8_t)layer);
+	bool mstx = layer == NP_HOST_MSTX && (self->what & NP_MSTX);
 	np_str name = np_trace_text(&self->event, NP_EV_NAME);
 	bool step = name.len > 13 && name.ptr[0] == 'P' && (self->what & NP_STEPS) &&
 	            memcmp(name.ptr, "ProfilerStep#", 13) == 0;
-	if (!step && !(self->what & wanted))
+	if (!step && !wanted && !mstx)
 		return;
 	if (!times_of(self, &range.start_ns, &range.dur_ns))
 		return;
 	fill_range(self, layer, prefix, &range);
 	if (step && !np_trace_add_step(self, &range))
 		self->no_memory = true;
-	if ((self->what & wanted) && !np_trace_add_host_op(self->profile, &range))
+	if (wanted && !np_trace_add_host_op(self->profile, &range))
 		self->no_memory = true;
+	if (mstx)
+		add_mstx(self, &range);
 }
 
 static void add_task(struct np_trace_part *self)
@@ -336,6 +381,7 @@ static void add_comm_op(struct np_trace_part *self)
 	}
 	struct np_comm_ops *t = &self->profile->comm_ops;
 	t->name[i] = intern_key(self, NP_EV_NAME);
+	t->type[i] = NP_ID_NONE;
 	t->group[i] = id_of(self, NP_EV_TID);
 	t->algorithm[i] = intern_key(self, NP_ARG_ALGORITHM);
 	t->dtype[i] = intern_key(self, NP_ARG_DATA_TYPE);
@@ -388,7 +434,7 @@ static void add_range(struct np_trace_part *self)
 			add_task(self);
 		break;
 	case NP_TRACE_COMM_OP:
-		if (self->what & NP_COMM)
+		if (self->what & NP_COMM_OPS)
 			add_comm_op(self);
 		break;
 	case NP_TRACE_COMM_TASK:
@@ -406,7 +452,8 @@ static void add_mark(struct np_trace_part *self, bool begin)
 	struct np_trace_mark mark = {.begin = begin, .below = NP_NO_U32};
 	size_t prefix = 0;
 	enum np_host_layer layer = NP_HOST_OTHER;
-	if (!(self->what & (NP_HOST_OPS | NP_STEPS)) || !time_of(self, &mark.range.start_ns))
+	if (!(self->what & (NP_HOST_OPS | NP_STEPS | NP_MSTX)) ||
+	    !time_of(self, &mark.range.start_ns))
 		return;
 	(void)np_trace_classify(&self->event, &layer, &prefix);
 	np_ns start_ns = mark.range.start_ns;

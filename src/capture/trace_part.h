@@ -120,9 +120,13 @@ enum np_status np_trace_part_add(struct np_trace_part *self, struct np_err *err)
 /* String id of a value; NP_ID_NONE (and no_memory) when memory is out. */
 uint32_t np_trace_intern(struct np_trace_part *self, const struct np_trace_value *value);
 
-/* Both are false when memory is out. Ranges that are no step are left alone. */
+/* The first two are false when memory is out. Ranges that are no step are left alone. */
 bool np_trace_add_step(struct np_trace_part *self, const struct np_trace_range *range);
 bool np_trace_add_host_op(struct np_profile *profile, const struct np_trace_range *range);
+/* A row of mstx with what a range tells; its number, SIZE_MAX when memory is out. */
+size_t np_trace_add_mstx(struct np_profile *profile, const struct np_trace_range *range);
+/* Is a host row of this layer wanted, if only until its process is known? */
+bool np_trace_wants_host(const struct np_trace_part *self, uint8_t layer);
 
 /* The pieces of the two above that joining needs. */
 uint32_t np_trace_odd_id(struct np_trace_part *self, uint32_t string);
@@ -137,7 +141,7 @@ enum np_status np_trace_part_merge(struct np_trace_part *self, const struct np_t
 
 /* Rows that the tables had before this file. */
 struct np_trace_base {
-	size_t host_ops, tasks, comm_ops, comm_tasks, counters;
+	size_t host_ops, mstx, tasks, comm_ops, comm_tasks, counters;
 };
 void np_trace_base_of(const struct np_profile *profile, struct np_trace_base *out);
 

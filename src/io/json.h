@@ -204,6 +204,9 @@ bool np_jbool(const struct np_jval *value, bool *out);
 /* Append `text` as a quoted JSON string; invalid UTF-8 becomes U+FFFD, and
  * `<`, `>`, `&`, U+2028/9 are escaped so that it may stand in HTML. */
 void np_json_quote(struct np_buf *out, np_str text);
+/* Append a tree as json.dumps() of Python does, `{"a": [1, 2]}`, numbers as they were
+ * written, without the member `without` (may be NULL) of an outermost object. */
+void np_json_dump(struct np_buf *out, const struct np_jval *value, const char *without);
 /* Append a double so that it reads back the same; NaN and infinities as null. */
 void np_json_number(struct np_buf *out, double value);
 

@@ -191,6 +191,53 @@ bool np_jbool(const struct np_jval *value, bool *out)
 	return true;
 }
 
+/* ── writing ── */
+
+static void dump_member(struct np_buf *out, const struct np_jval *value, bool keyed, bool first)
+{
+	if (!first)
+		np_buf_add_cstr(out, ", ");
+	if (keyed) {
+		np_json_quote(out, value->key);
+		np_buf_add_cstr(out, ": ");
+	}
+	np_json_dump(out, value, NULL);
+}
+
+/* As deep as the reader lets a tree be. */
+void np_json_dump(struct np_buf *out, const struct np_jval *value, const char *without)
+{
+	bool object = value->type == NP_J_OBJECT, first = true;
+	switch (value->type) {
+	case NP_J_NULL:
+		np_buf_add_cstr(out, "null");
+		break;
+	case NP_J_FALSE:
+		np_buf_add_cstr(out, "false");
+		break;
+	case NP_J_TRUE:
+		np_buf_add_cstr(out, "true");
+		break;
+	case NP_J_NUMBER:
+		np_buf_add_str(out, value->text);
+		break;
+	case NP_J_STRING:
+		np_json_quote(out, value->text);
+		break;
+	case NP_J_ARRAY:
+	case NP_J_OBJECT:
+		np_buf_add_char(out, object ? '{' : '[');
+		for (size_t i = 0; i < value->n; i++) {
+			if (object && without && np_str_is(value->child[i].key, without))
+				continue;
+			dump_member(out, &value->child[i], object, first);
+			first = false;
+		}
+		np_buf_add_char(out, object ? '}' : ']');
+		break;
+	}
+}
+
 /* ── the check ──────────────────────────────────────────────────────────────── */
 
 /* At which depth the elements are that np_json_validate() counts; 0 before it is known. */

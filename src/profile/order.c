@@ -250,10 +250,42 @@ static bool sort_table(void *table, const struct np_table_desc *desc, const np_n
 	return ok;
 }
 
+/* order[new row] = old row; the numbers in rows[] are old ones, NP_NO_U32 stays. */
+static bool follow_rows(uint32_t *rows, size_t n, const unsigned *order, size_t n_order)
+{
+	uint32_t *new_row = order && n ? np_realloc(NULL, n_order, sizeof *new_row) : NULL;
+	if (!new_row)
+		return !order || n == 0;
+	for (size_t i = 0; i < n_order; i++)
+		new_row[order[i]] = (uint32_t)i;
+	for (size_t i = 0; i < n; i++)
+		if (rows[i] != NP_NO_U32)
+			rows[i] = new_row[rows[i]];
+	np_free(new_row);
+	return true;
+}
+
 bool np_profile_sort_host_ops(struct np_profile *self)
 {
-	return sort_table(&self->host_ops, &np_host_ops_desc, self->host_ops.start_ns,
-	                  self->host_ops.dur_ns, NULL);
+	struct np_host_conns *conns = &self->host_conns;
+	unsigned *order = NULL;
+	bool ok = sort_table(&self->host_ops, &np_host_ops_desc, self->host_ops.start_ns,
+	                     self->host_ops.dur_ns, &order);
+	ok = ok && follow_rows(conns->op, conns->n, order, self->host_ops.n);
+	np_free(order);
+	if (!ok)
+		return false;
+	order = sorted_order(conns->n, (struct key){conns->conn, 0}, (struct key){conns->id, 0},
+	                     &ok);
+	if (order)
+		ok = np_rows_permute(conns, &np_host_conns_desc, order);
+	np_free(order);
+	return ok;
+}
+
+bool np_profile_sort_mstx(struct np_profile *self)
+{
+	return sort_table(&self->mstx, &np_mstx_desc, self->mstx.start_ns, NULL, NULL);
 }
 
 /* comm_tasks refer to comm_ops by row, so they follow the new order. */
@@ -262,16 +294,7 @@ static bool sort_comm_ops(struct np_profile *self)
 	unsigned *order = NULL;
 	bool ok = sort_table(&self->comm_ops, &np_comm_ops_desc, self->comm_ops.start_ns, NULL,
 	                     &order);
-	uint32_t *new_row =
-		order && ok ? np_realloc(NULL, self->comm_ops.n, sizeof *new_row) : NULL;
-	if (order && ok && !new_row)
-		ok = false;
-	for (size_t i = 0; new_row && i < self->comm_ops.n; i++)
-		new_row[order[i]] = (uint32_t)i;
-	for (size_t i = 0; new_row && i < self->comm_tasks.n; i++)
-		if (self->comm_tasks.op[i] != NP_NO_U32)
-			self->comm_tasks.op[i] = new_row[self->comm_tasks.op[i]];
-	np_free(new_row);
+	ok = ok && follow_rows(self->comm_tasks.op, self->comm_tasks.n, order, self->comm_ops.n);
 	np_free(order);
 	return ok;
 }
@@ -281,5 +304,7 @@ bool np_profile_sort_tasks(struct np_profile *self)
 	return sort_table(&self->tasks, &np_tasks_desc, self->tasks.start_ns, NULL, NULL) &&
 	       sort_comm_ops(self) &&
 	       sort_table(&self->comm_tasks, &np_comm_tasks_desc, self->comm_tasks.start_ns, NULL,
-	                  NULL);
+	                  NULL) &&
+	       sort_table(&self->comm_schedule, &np_comm_schedule_desc,
+	                  self->comm_schedule.start_ns, NULL, NULL);
 }

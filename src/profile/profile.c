@@ -20,6 +20,12 @@ DESC(np_kernel_shapes, NP_KERNEL_SHAPES_COLUMNS)
 #define NP_TAG np_host_ops
 DESC(np_host_ops, NP_HOST_OPS_COLUMNS)
 #undef NP_TAG
+#define NP_TAG np_host_conns
+DESC(np_host_conns, NP_HOST_CONNS_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_mstx
+DESC(np_mstx, NP_MSTX_COLUMNS)
+#undef NP_TAG
 #define NP_TAG np_tasks
 DESC(np_tasks, NP_TASKS_COLUMNS)
 #undef NP_TAG
@@ -28,6 +34,9 @@ DESC(np_comm_ops, NP_COMM_OPS_COLUMNS)
 #undef NP_TAG
 #define NP_TAG np_comm_tasks
 DESC(np_comm_tasks, NP_COMM_TASKS_COLUMNS)
+#undef NP_TAG
+#define NP_TAG np_comm_schedule
+DESC(np_comm_schedule, NP_COMM_SCHEDULE_COLUMNS)
 #undef NP_TAG
 #define NP_TAG np_comm_time
 DESC(np_comm_time, NP_COMM_TIME_COLUMNS)
@@ -161,6 +170,15 @@ uint32_t np_profile_add_step(struct np_profile *self, int64_t id)
 	steps->kernels[row] = 0;
 	return np_map_put(&self->step_rows, (uint64_t)id, (uint32_t)row) ? (uint32_t)row
 	                                                                 : NP_NO_U32;
+}
+
+uint32_t np_profile_comm_type(struct np_profile *self, uint32_t name)
+{
+	np_str text = np_intern_get(&self->strings, name);
+	for (size_t i = 0; i + 1 < text.len; i++)
+		if (text.ptr[i] == '_' && text.ptr[i + 1] == '_')
+			return np_intern_add(&self->strings, np_str_sub(text, 0, i + 1));
+	return name;
 }
 
 bool np_is_comm_core(np_str core)

@@ -42,15 +42,36 @@ enum np_load {
 	NP_KERNEL_METRICS = 1 << 3, /* PMU columns */
 	NP_HOST_OPS = 1 << 4,
 	NP_TASKS = 1 << 5,
-	NP_COMM = 1 << 6,         /* comm_ops and comm_tasks */
+	NP_COMM = 1 << 6,         /* comm_ops and comm_tasks; implies NP_COMM_OPS */
 	NP_COMM_SUMMARY = 1 << 7, /* comm_time, comm_bandwidth, comm_matrix */
 	NP_FLOWS = 1 << 8,
 	NP_STEP_TRACE = 1 << 9,
 	NP_MEMORY = 1 << 10, /* op_memory and memory */
 	NP_COUNTERS = 1 << 11,
 	NP_HOST_ARGS = 1 << 12, /* shapes, dtypes, call stacks of the host ops */
-	NP_LOAD_ALL = (1 << 13) - 1,
+	NP_MSTX = 1 << 13,
+	NP_HOST_CONNS = 1 << 14, /* implies NP_HOST_OPS */
+	/* comm_ops without what takes a look at every task: their step stays unknown, and
+	 * their device where the capture has several and the row doesn't tell */
+	NP_COMM_OPS = 1 << 15,
+	NP_COMM_SCHEDULE = 1 << 16,
+	NP_LOAD_ALL = (1 << 17) - 1,
+	/* No table: "N/A" of a database stays a text, to be told from NULL. By default
+	 * both are absent, as everywhere else. */
+	NP_KEEP_NA = 1 << 17,
 };
+
+/* What is asked for, and what that needs. */
+static inline unsigned np_load_implied(unsigned what)
+{
+	if (what & (NP_KERNEL_SHAPES | NP_KERNEL_METRICS))
+		what |= NP_KERNELS;
+	if (what & NP_COMM)
+		what |= NP_COMM_OPS;
+	if (what & NP_HOST_CONNS)
+		what |= NP_HOST_OPS;
+	return what;
+}
 
 /* One row per step of the capture, ordered by id once the profile is finished. */
 #define NP_STEPS_COLUMNS(X)                                                                     \
@@ -123,6 +144,41 @@ enum np_host_layer {
 	X(uint32_t, dtypes, "input types, with NP_HOST_ARGS")                                 \
 	X(uint32_t, stack, "call stack, with NP_HOST_ARGS")
 
+/*
+ * The connections of the host ops, all of them (db only): an op of torch may
+ * have several, and several ops may share one. Ordered by (conn, id), so of a
+ * connection between forward and backward the first row is the forward op and
+ * the last one the backward op.
+ */
+#define NP_HOST_CONNS_COLUMNS(X)           \
+	X(uint32_t, op, "row in host_ops") \
+	X(int64_t, conn, "connection id")  \
+	X(int64_t, id, "CONNECTION_IDS.id, rises in the order in which the ops began")
+
+/* eventType of MSTX_EVENTS, event_type of the trace */
+enum np_mstx_type {
+	NP_MSTX_MARKER = 0,
+	NP_MSTX_PUSH_POP = 1,
+	NP_MSTX_START_END = 2,
+	NP_MSTX_MARKER_EX = 3,
+	NP_MSTX_UNKNOWN = 255,
+};
+
+/* Ranges and marks of the user (mstx, the older msproftx), ordered by start. They are
+ * in host_ops too. */
+#define NP_MSTX_COLUMNS(X)                                                            \
+	X(np_ns, start_ns, "start")                                                   \
+	X(np_ns, end_ns, "end; of a mark its start")                                  \
+	X(uint8_t, event_type, "enum np_mstx_type")                                   \
+	X(uint32_t, message, "message")                                               \
+	X(uint32_t, domain, "domain: \"default\" unless the user made one (db only)") \
+	X(int64_t, range_id, "id of the range (db only), NP_NO_I64 without")          \
+	X(int64_t, category, "category, NP_NO_I64 without")                           \
+	X(uint32_t, pid, "process")                                                   \
+	X(uint32_t, tid, "thread that began it")                                      \
+	X(uint32_t, end_tid, "thread that ended it")                                  \
+	X(int64_t, conn, "connection id to its task on a stream, NP_NO_I64 without one")
+
 /* Every task of a device, ordered by start. */
 #define NP_TASKS_COLUMNS(X)                                                            \
 	X(uint32_t, name, "operator, or the task type where it has none")              \
@@ -137,16 +193,17 @@ enum np_host_layer {
 	X(uint8_t, compute, "1 when it is a compute task (COMPUTE_TASK_INFO)")
 
 /* Collectives and point-to-point operations of this rank, ordered by start. */
-#define NP_COMM_OPS_COLUMNS(X)                                                             \
-	X(uint32_t, name, "hcom_allReduce__865_0_1")                                       \
-	X(uint32_t, group, "group name: the decimal hash where the capture has only that") \
-	X(uint32_t, algorithm, "algorithm")                                                \
-	X(uint32_t, dtype, "data type")                                                    \
-	X(int64_t, count, "elements, NP_NO_I64 if unknown")                                \
-	X(uint32_t, device, "device id")                                                   \
-	X(np_ns, start_ns, "start")                                                        \
-	X(np_ns, dur_ns, "duration")                                                       \
-	X(int64_t, conn, "connection id to the launch, NP_NO_I64 if none")                 \
+#define NP_COMM_OPS_COLUMNS(X)                                                            \
+	X(uint32_t, name, "hcom_allReduce__865_0_1")                                      \
+	X(uint32_t, type, "hcom_allReduce_; from the name where not recorded")            \
+	X(uint32_t, group, "communicator name (db), or its decimal hash: np_group_key()") \
+	X(uint32_t, algorithm, "algorithm")                                               \
+	X(uint32_t, dtype, "data type")                                                   \
+	X(int64_t, count, "elements, NP_NO_I64 if unknown")                               \
+	X(uint32_t, device, "device id")                                                  \
+	X(np_ns, start_ns, "start")                                                       \
+	X(np_ns, dur_ns, "duration")                                                      \
+	X(int64_t, conn, "connection id to the launch, NP_NO_I64 if none")                \
 	X(uint32_t, step, "row in steps, NP_NO_U32 outside every step")
 
 /* Their tasks on the planes. */
@@ -165,6 +222,21 @@ enum np_host_layer {
 	X(uint32_t, link, "ON_CHIP, HCCS, PCIE, ROCE, SIO")                                \
 	X(int64_t, size_bytes, "payload, NP_NO_I64 if none")                               \
 	X(uint64_t, notify, "notify id, UINT64_MAX if none")
+
+/* Tasks of the device's CPU that unfold collectives (COMMUNICATION_SCHEDULE_TASK_INFO, db
+ * only), ordered by start. */
+#define NP_COMM_SCHEDULE_COLUMNS(X)                                    \
+	X(uint32_t, name, "name")                                      \
+	X(uint32_t, type, "operator type")                             \
+	X(uint32_t, core, "task type: AI_CPU …")                       \
+	X(uint32_t, device, "device id")                               \
+	X(uint32_t, stream, "physical stream id")                      \
+	X(uint32_t, task, "task id")                                   \
+	X(uint32_t, context, "context id")                             \
+	X(uint32_t, model, "model id, NP_NO_U32 for single operators") \
+	X(np_ns, start_ns, "start")                                    \
+	X(np_ns, dur_ns, "duration")                                   \
+	X(int64_t, conn, "connection id to the launch, NP_NO_I64 if none")
 
 /* communication.json, CommAnalyzerTime: one row per op and per "Total Op Info". Times in ms. */
 #define NP_COMM_TIME_COLUMNS(X)                                           \
@@ -267,9 +339,12 @@ enum np_host_layer {
 	T(np_kernels, NP_KERNELS_COLUMNS, kernels)                      \
 	T(np_kernel_shapes, NP_KERNEL_SHAPES_COLUMNS, kernel_shapes)    \
 	T(np_host_ops, NP_HOST_OPS_COLUMNS, host_ops)                   \
+	T(np_host_conns, NP_HOST_CONNS_COLUMNS, host_conns)             \
+	T(np_mstx, NP_MSTX_COLUMNS, mstx)                               \
 	T(np_tasks, NP_TASKS_COLUMNS, tasks)                            \
 	T(np_comm_ops, NP_COMM_OPS_COLUMNS, comm_ops)                   \
 	T(np_comm_tasks, NP_COMM_TASKS_COLUMNS, comm_tasks)             \
+	T(np_comm_schedule, NP_COMM_SCHEDULE_COLUMNS, comm_schedule)    \
 	T(np_comm_time, NP_COMM_TIME_COLUMNS, comm_time)                \
 	T(np_comm_bandwidth, NP_COMM_BANDWIDTH_COLUMNS, comm_bandwidth) \
 	T(np_comm_matrix, NP_COMM_MATRIX_COLUMNS, comm_matrix)          \
@@ -343,9 +418,11 @@ bool np_profile_metric_adopt(struct np_profile *self, np_str name, double *v);
  */
 bool np_profile_finish_kernels(struct np_profile *self);
 
-/* Order host_ops by (start, longer first), tasks and comm_ops by start. */
+/* Order host_ops by (start, longer first), host_conns with them; tasks, comm_ops,
+ * comm_tasks and comm_schedule by start; mstx by start. */
 bool np_profile_sort_host_ops(struct np_profile *self);
 bool np_profile_sort_tasks(struct np_profile *self);
+bool np_profile_sort_mstx(struct np_profile *self);
 
 /* Row of the step with this id, or NP_NO_U32. */
 uint32_t np_profile_find_step(const struct np_profile *self, int64_t id);
@@ -360,6 +437,10 @@ bool np_profile_finish_steps(struct np_profile *self);
  * taken over. For chunks of one file that were read apart, and for slices.
  */
 bool np_profile_append_kernels(struct np_profile *self, const struct np_profile *from);
+
+/* "hcom_allReduce__865_0_1" → "hcom_allReduce_", as kernel_details.csv has it; names
+ * without "__" are their own type. NP_ID_NONE: none, or out of memory. */
+uint32_t np_profile_comm_type(struct np_profile *self, uint32_t name);
 
 /* Is this row's core COMMUNICATION (or the old HCCL)? */
 bool np_is_comm_core(np_str core);

@@ -21,7 +21,8 @@ static void check(const struct np_capture *capture)
 	const struct np_config *config = &capture->config;
 	if (!config->level || !config->aic_metrics || !config->export_types ||
 	    !config->activities || !config->cann_version || !config->torch_npu_version ||
-	    !capture->host || !capture->distributed)
+	    !capture->host || !capture->distributed || !capture->distributed_args ||
+	    !capture->pp_info || (capture->n_rank_devices && !capture->rank_devices))
 		abort();
 	if (capture->rank != NP_NO_I64 && capture->rank < 0)
 		abort();

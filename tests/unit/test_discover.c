@@ -3,6 +3,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <math.h>
 #include <sqlite3.h>
 
 #include "temp_tree.h"
@@ -483,8 +484,9 @@ static void configuration_and_groups_are_read(void **state)
 	tree_put(root, "a_ascend_pt/profiler_metadata.json",
 	         "{\"parallel_group_info\": {\"group_name_0\": {\"group_name\": \"default_group\", "
 	         "\"group_rank\": 0, \"global_ranks\": [0, 1, 2, 3]}}, \"distributed_args\": "
-	         "{\"tensor_model_parallel_size\": 2, \"data_parallel_size\": 2, "
-	         "\"world_size\": 4}}");
+	         "{\"tensor_model_parallel_size\": 2, \"data_parallel_size\": 2, \"rank\": 3, "
+	         "\"sequence_parallel\": false, \"world_size\": 4}, \"pp_info\": "
+	         "{\"pp_type\":\"dualpipev\",\"microbatch_num\":10}}");
 	struct np_captures *all = discover(root);
 	const struct np_capture *capture = all->captures.v[0];
 	const struct np_config *config = &capture->config;
@@ -502,9 +504,70 @@ static void configuration_and_groups_are_read(void **state)
 	assert_int_equal(config->end_ns, 1700000000000000001);
 	assert_int_equal(capture->world_size, 4);
 	assert_string_equal(capture->distributed, "tp=2 dp=2");
+	assert_true(capture->parallel.tp == 2 && capture->parallel.dp == 2);
+	assert_true(capture->parallel.pp == NP_NO_I64 && capture->parallel.world == 4);
+	assert_string_equal(capture->distributed_args,
+	                    "{\"tensor_model_parallel_size\": 2, \"data_parallel_size\": 2, "
+	                    "\"sequence_parallel\": false, \"world_size\": 4}");
+	assert_string_equal(capture->pp_info,
+	                    "{\"pp_type\": \"dualpipev\", \"microbatch_num\": 10}");
+	assert_int_equal(capture->n_rank_devices, 0);
+	assert_true(!capture->chip.recorded && isnan(capture->chip.aic_mhz));
 	assert_int_equal(capture->n_groups, 1);
 	assert_int_equal(capture->groups[0].n_ranks, 4);
 	np_captures_free(all);
+}
+
+static void a_database_and_its_raw_dump_tell_as_much(void **state)
+{
+	(void)state;
+	tree_put(root, "a_ascend_pt/profiler_info_0.json", "{}");
+	tree_put(root, "a_ascend_pt/PROF_1_2_A/host/info.json", "{\"DeviceInfo\": []}");
+	tree_put(root, "a_ascend_pt/PROF_1_2_A/device_3/info.json.3",
+	         "{\"DeviceInfo\": [{\"id\": 3, \"ai_core_num\": 24, \"aic_frequency\": "
+	         "\"1800\"}, {\"ai_core_num\": 9}], \"rank_id\": 5}");
+	tree_put(root, "a_ascend_pt/ASCEND_PROFILER_OUTPUT/x.txt", "");
+	put_db("a_ascend_pt/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_0.db",
+	       "CREATE TABLE RANK_DEVICE_MAP(rankId INTEGER, deviceId INTEGER);"
+	       "INSERT INTO RANK_DEVICE_MAP VALUES(0,3),(1,-1);"
+	       "CREATE TABLE HOST_INFO(hostUid TEXT,hostName TEXT);"
+	       "INSERT INTO HOST_INFO VALUES('77','host-a');"
+	       "CREATE TABLE META_DATA(name TEXT,value TEXT);"
+	       "INSERT INTO META_DATA VALUES('SCHEMA_VERSION','1.0.0'),('distributed_args',"
+	       "'{\"pipeline_model_parallel_size\": 2, \"rank\": 0}'),('pp_info','[1]'),"
+	       "('pp_info','{\"microbatch_num\": 8}'),('parallel_group_info',"
+	       "'{\"c\": {\"group_name\": \"pp\", \"global_ranks\": [0, 4]}}');");
+	struct np_captures *all = discover(root);
+	const struct np_capture *capture = all->captures.v[0];
+	assert_int_equal(capture->n_rank_devices, 2);
+	assert_true(capture->rank_devices[0].rank == 0 && capture->rank_devices[0].device == 3);
+	assert_true(capture->rank_devices[1].rank == 1);
+	assert_true(capture->rank_devices[1].device == NP_NO_I64);
+	assert_int_equal(capture->device, 3);
+	assert_string_equal(capture->host, "host-a");
+	assert_string_equal(capture->host_uid, "77");
+	assert_true(capture->chip.recorded && capture->chip.ai_cores == 24);
+	assert_true(capture->chip.aic_mhz == 1800 && capture->chip.rank == 5);
+	assert_true(capture->parallel.pp == 2 && capture->parallel.world == NP_NO_I64);
+	assert_string_equal(capture->distributed_args, "{\"pipeline_model_parallel_size\": 2}");
+	assert_string_equal(capture->pp_info, "{\"microbatch_num\": 8}");
+	assert_int_equal(capture->n_groups, 1);
+	np_captures_free(all);
+}
+
+static void a_group_is_called_by_its_hash(void **state)
+{
+	(void)state;
+	char key[NP_GROUP_KEY_SIZE];
+	/* of a real capture: COMMUNICATION_OP and CommAnalyzerTime of one rank */
+	np_group_key(NP_STR("90.91.105.46%enp189s0f0_60000_0_1736414082311975"), key);
+	assert_string_equal(key, "11978775601474615865");
+	np_group_key(NP_STR("11978775601474615865"), key);
+	assert_string_equal(key, "11978775601474615865");
+	np_group_key(NP_STR("18446744073709551616"), key); /* no 64-bit number: a name */
+	assert_string_not_equal(key, "18446744073709551616");
+	np_group_key(NP_STR(""), key);
+	assert_string_equal(key, "0");
 }
 
 /* ── archives ── */
@@ -664,6 +727,8 @@ int main(void)
 		T(damage_in_small_files_spoils_nothing_else),
 		T(an_unreadable_directory_is_told_and_the_rest_found),
 		T(configuration_and_groups_are_read),
+		T(a_database_and_its_raw_dump_tell_as_much),
+		T(a_group_is_called_by_its_hash),
 		T(captures_in_archives_are_found_and_what_was_unpacked_goes),
 		T(members_that_would_leave_the_directory_are_refused),
 		T(of_a_cut_archive_the_whole_part_is_used),

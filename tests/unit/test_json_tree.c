@@ -253,6 +253,24 @@ static void the_quick_check_of_numbers_agrees_with_the_long_one(void **state)
 	}
 }
 
+static void a_tree_is_written_as_python_writes_it(void **state)
+{
+	(void)state;
+	const struct np_jval *root = NULL;
+	struct np_arena arena;
+	struct np_buf out = {0};
+	np_arena_init(&arena);
+	static const char text[] =
+		"{\"a\":[1,-2.50e3,[],{}],\"rank\":3,"
+		"\"b\":{\"rank\":null,\"x\\ty\":\"\\\"q\\\"\"},\"c\":true,\"d\":false}";
+	assert_int_equal(parse(&arena, text, 0, &root, NULL), NP_OK);
+	np_json_dump(&out, root, "rank");
+	assert_str(np_buf_str(&out), "{\"a\": [1, -2.50e3, [], {}], \"b\": {\"rank\": null, "
+	                             "\"x\\ty\": \"\\\"q\\\"\"}, \"c\": true, \"d\": false}");
+	np_buf_release(&out);
+	np_arena_release(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +282,7 @@ int main(void)
 		cmocka_unit_test(unescape_gives_valid_utf8_for_anything),
 		cmocka_unit_test(quoted_text_may_stand_in_html_and_reads_back),
 		cmocka_unit_test(written_numbers_read_back_the_same),
+		cmocka_unit_test(a_tree_is_written_as_python_writes_it),
 		cmocka_unit_test(the_quick_check_of_numbers_agrees_with_the_long_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -274,7 +274,13 @@ static void a_capture_with_both_is_read_once(void **state)
 	struct np_captures *all = NULL;
 	struct np_profile *both = NULL;
 	assert_int_equal(np_discover(dir, &all, NULL), NP_OK);
-	load(all, 0, NP_LOAD_ALL & ~(unsigned)NP_COUNTERS, &both);
+	const unsigned absent = NP_COUNTERS | NP_COMM_SCHEDULE;
+	load(all, 0, NP_LOAD_ALL & ~absent, &both);
+	load(db_set, 0, NP_HOST_CONNS, &db);
+	/* only the db has the connections, and then gives the host ops as well */
+	assert_true(db->host_conns.n > 100);
+	assert_int_equal(both->host_conns.n, db->host_conns.n);
+	assert_int_equal(both->host_ops.n, db->host_ops.n);
 	load_both(0, NP_KERNELS | NP_COMM | NP_TASKS | NP_MEMORY);
 	assert_int_equal(both->kernels.n, text->kernels.n);
 	assert_int_equal(both->tasks.n, text->tasks.n);

@@ -111,6 +111,7 @@ static void collectives_and_their_tasks_are_joined(void **state)
 	const struct np_comm_ops *o = &p->comm_ops;
 	assert_int_equal(o->n, 1);
 	assert_str(TEXT(p, o->name[0]), "hcom_allReduce__865_0_1");
+	assert_str(TEXT(p, o->type[0]), "hcom_allReduce__865_0_1");
 	assert_str(TEXT(p, o->group[0]), "1197");
 	assert_str(TEXT(p, o->algorithm[0]), "MESH-RING");
 	assert_str(TEXT(p, o->dtype[0]), "FP32");
@@ -138,6 +139,78 @@ static void collectives_and_their_tasks_are_joined(void **state)
 	assert_int_equal(c->link[1], NP_ID_NONE);
 	assert_int_equal(c->size_bytes[1], NP_NO_I64);
 	assert_true(c->notify[1] == 77);
+	np_profile_free(p);
+}
+
+static void collectives_alone_take_no_look_at_the_tasks(void **state)
+{
+	(void)state;
+	/* no task could be read: a broken TASK would be told */
+	struct np_profile *p = load_sql(
+		SMALL "DROP TABLE TASK;CREATE TABLE RANK_DEVICE_MAP(rankId INTEGER,deviceId "
+		      "INTEGER);INSERT INTO RANK_DEVICE_MAP VALUES(4,6);",
+		NP_COMM_OPS);
+	assert_int_equal(p->comm_ops.n, 1);
+	assert_int_equal(p->comm_tasks.n, 0);
+	assert_int_equal(p->comm_ops.device[0], 6);
+	assert_str(TEXT(p, p->comm_ops.dtype[0]), "FP32");
+	assert_int_equal(p->loaded, NP_COMM_OPS);
+	np_profile_free(p);
+	p = load_sql(SMALL "CREATE TABLE RANK_DEVICE_MAP(rankId INTEGER,deviceId INTEGER);"
+	                   "INSERT INTO RANK_DEVICE_MAP VALUES(4,6),(5,7);",
+	             NP_COMM_OPS);
+	assert_int_equal(p->comm_ops.device[0], NP_NO_U32);
+	np_profile_free(p);
+}
+
+static void not_available_may_be_told_from_null(void **state)
+{
+	(void)state;
+	struct np_profile *p = load_sql(
+		SMALL "UPDATE COMPUTE_TASK_INFO SET opType=0, taskType=NULL, inputShapes=0 "
+		      "WHERE globalTaskId=(SELECT min(globalTaskId) FROM COMPUTE_TASK_INFO);"
+		      "UPDATE COMMUNICATION_OP SET opType=0;",
+		NP_KERNELS | NP_KERNEL_SHAPES | NP_COMM | NP_KEEP_NA);
+	assert_str(TEXT(p, p->kernels.type[0]), "N/A");
+	assert_int_equal(p->kernels.core[0], NP_ID_NONE);
+	assert_str(TEXT(p, p->kernel_shapes.in_shapes[0]), "N/A");
+	assert_str(TEXT(p, p->comm_ops.type[0]), "N/A");
+	assert_str(TEXT(p, p->kernels.type[2]), "hcom_allReduce_");
+	np_profile_free(p);
+}
+
+static void the_type_of_a_collective_follows_from_its_name(void **state)
+{
+	(void)state;
+	struct np_profile *p = load_sql(SMALL "UPDATE COMMUNICATION_OP SET opType=0;", NP_COMM);
+	assert_str(TEXT(p, p->comm_ops.type[0]), "hcom_allReduce_");
+	np_profile_free(p);
+}
+
+static void tasks_that_unfold_collectives_have_a_table(void **state)
+{
+	(void)state;
+	struct np_profile *p =
+		load_sql(SMALL "CREATE TABLE COMMUNICATION_SCHEDULE_TASK_INFO(name INTEGER,"
+	                       "globalTaskId INTEGER PRIMARY KEY,taskType INTEGER,opType INTEGER);"
+	                       "INSERT INTO COMMUNICATION_SCHEDULE_TASK_INFO VALUES(15,901,5,3),"
+	                       "(16,900,0,3),(15,902,5,3);"
+	                       "INSERT INTO TASK VALUES(9000,9100,3,95,901,9,7,4294967295,2,51,6),"
+	                       "(8000,8050,3,4294967295,900,9,7,1,2,52,4294967295);",
+	                 NP_COMM_SCHEDULE);
+	const struct np_comm_schedule *s = &p->comm_schedule;
+	assert_int_equal(s->n, 2);
+	assert_int_equal(diag(p, "ORPHAN_TASK_INFO")->count, 1);
+	assert_true(s->start_ns[0] == 8000 && s->dur_ns[0] == 50 && s->conn[0] == NP_NO_I64);
+	assert_true(s->core[0] == NP_ID_NONE && s->model[0] == NP_NO_U32 && s->context[0] == 1);
+	assert_str(TEXT(p, s->name[0]), "1197");
+	assert_str(TEXT(p, s->name[1]), "hcom_allReduce__865_0_1");
+	assert_str(TEXT(p, s->core[1]), "AI_CORE");
+	assert_str(TEXT(p, s->type[1]), "MatMulV2");
+	assert_true(s->conn[1] == 95 && s->device[1] == 3 && s->stream[1] == 2);
+	assert_true(s->task[1] == 51 && s->model[1] == 6 && s->context[1] == NP_NO_U32);
+	assert_int_equal(p->loaded, NP_COMM_SCHEDULE);
+	assert_int_equal(p->kernels.n, 0);
 	np_profile_free(p);
 }
 
@@ -688,6 +761,10 @@ int main(void)
 		cmocka_unit_test(the_newest_block_columns_are_told_from_the_old_one),
 		cmocka_unit_test(tasks_have_the_names_of_the_timeline),
 		cmocka_unit_test(collectives_and_their_tasks_are_joined),
+		cmocka_unit_test(collectives_alone_take_no_look_at_the_tasks),
+		cmocka_unit_test(not_available_may_be_told_from_null),
+		cmocka_unit_test(the_type_of_a_collective_follows_from_its_name),
+		cmocka_unit_test(tasks_that_unfold_collectives_have_a_table),
 		cmocka_unit_test(the_device_of_a_collective_is_found_in_three_ways),
 		cmocka_unit_test(steps_reach_from_their_first_to_their_last_launched_task),
 		cmocka_unit_test(without_launches_a_step_reaches_to_the_next_one),

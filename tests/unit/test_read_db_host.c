@@ -64,6 +64,81 @@ static void host_ranges_come_from_four_tables(void **state)
 	np_profile_free(p);
 }
 
+static void all_connections_of_an_op_are_in_the_order_of_their_ids(void **state)
+{
+	(void)state;
+	/* op 9 begins before op 5 and shares 70 and 71 with it; 8 is no op */
+	struct np_profile *p = load_sql(
+		HOST "INSERT INTO CONNECTION_IDS VALUES(9,71),(8,70),(9,70),(9,72);"
+		     "INSERT INTO PYTORCH_API VALUES('500','600.4',30064771080,9,24,7,0,NULL,"
+		     "NULL,NULL,50001),('499.7','600',30064771080,NULL,24,7,0,NULL,NULL,NULL,"
+		     "50001);",
+		NP_HOST_CONNS);
+	static const struct {
+		int64_t conn, id;
+		uint32_t op;
+	} expected[] = {{70, 5, 2}, {70, 9, 0}, {71, 5, 2},
+	                {71, 9, 0}, {72, 9, 0}, {5000000000, 6, 3}};
+	const struct np_host_conns *c = &p->host_conns;
+	assert_int_equal(c->n, 6);
+	for (size_t i = 0; i < c->n; i++) {
+		assert_true(c->conn[i] == expected[i].conn && c->id[i] == expected[i].id);
+		assert_int_equal(c->op[i], expected[i].op);
+	}
+	/* times with a fraction are rounded to the ns */
+	assert_int_equal(p->host_ops.start_ns[0], 500);
+	assert_int_equal(p->host_ops.dur_ns[1], 100);
+	assert_int_equal(p->loaded, NP_HOST_OPS | NP_HOST_CONNS);
+	np_profile_free(p);
+}
+
+static void without_connection_ids_an_op_has_its_own(void **state)
+{
+	(void)state;
+	struct np_profile *p = load_sql(HOST "DROP TABLE CONNECTION_IDS;", NP_HOST_CONNS);
+	assert_int_equal(p->host_conns.n, 2);
+	assert_true(p->host_conns.conn[0] == 5 && p->host_conns.op[0] == 0);
+	assert_true(p->host_conns.conn[1] == 6 && p->host_conns.op[1] == 1);
+	np_profile_free(p);
+}
+
+static void events_of_mstx_keep_all_their_columns(void **state)
+{
+	(void)state;
+	struct np_profile *p = load_sql(
+		HOST "INSERT INTO MSTX_EVENTS VALUES(1390,1395,3,7,9,17,4294967298,4294967299,24,"
+		     "4000000003),(10,5,2,0,0,17,1,1,0,0),(20,25,300,-1,-1,NULL,-1,-1,NULL,-1);",
+		NP_MSTX);
+	const struct np_mstx *m = &p->mstx;
+	assert_int_equal(m->n, 4);
+	assert_int_equal(p->host_ops.n, 0);
+	assert_int_equal(diag(p, "NEGATIVE_DURATION")->count, 1);
+	assert_int_equal(m->event_type[0], NP_MSTX_UNKNOWN);
+	assert_true(m->range_id[0] == NP_NO_I64 && m->category[0] == NP_NO_I64);
+	assert_true(m->pid[0] == NP_NO_U32 && m->tid[0] == NP_NO_U32 && m->conn[0] == NP_NO_I64);
+	assert_true(m->message[0] == NP_ID_NONE && m->domain[0] == NP_ID_NONE);
+	assert_int_equal(m->start_ns[1], 1390);
+	assert_int_equal(m->end_ns[1], 1390); /* a mark */
+	assert_int_equal(m->event_type[1], NP_MSTX_MARKER_EX);
+	assert_true(m->range_id[1] == 7 && m->category[1] == 9);
+	assert_str(TEXT(p, m->message[1]), "MESH-RING");
+	assert_true(m->domain[1] != m->message[1] && m->domain[1] != NP_ID_NONE);
+	assert_true(m->pid[1] == 1 && m->tid[1] == 2 && m->end_tid[1] == 3);
+	assert_true(m->conn[1] == 4000000003);
+	assert_int_equal(m->event_type[2], NP_MSTX_MARKER);
+	assert_int_equal(m->event_type[3], NP_MSTX_START_END);
+	assert_int_equal(m->end_ns[3], 1600);
+	assert_true(m->conn[3] == NP_NO_I64);
+	assert_int_equal(p->loaded, NP_MSTX);
+	np_profile_free(p);
+	/* beside the host ops a row that is dropped counts once */
+	p = load_sql(HOST "INSERT INTO MSTX_EVENTS VALUES(10,5,2,0,0,17,1,1,0,0);",
+	             NP_MSTX | NP_HOST_OPS);
+	assert_int_equal(diag(p, "NEGATIVE_DURATION")->count, 2); /* one of PYTORCH_API */
+	assert_int_equal(p->mstx.n, 2);
+	np_profile_free(p);
+}
+
 #define MEMORY                                                                           \
 	STRINGS                                                                          \
 	"INSERT INTO STRING_IDS VALUES(50,'app'),(51,'device');"                         \
@@ -183,6 +258,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(host_ranges_come_from_four_tables),
+		cmocka_unit_test(all_connections_of_an_op_are_in_the_order_of_their_ids),
+		cmocka_unit_test(without_connection_ids_an_op_has_its_own),
+		cmocka_unit_test(events_of_mstx_keep_all_their_columns),
 		cmocka_unit_test(memory_is_in_bytes_and_mib),
 		cmocka_unit_test(counters_have_the_names_and_units_of_the_trace),
 		cmocka_unit_test(memory_may_run_out_anywhere),
