@@ -204,8 +204,11 @@ static enum np_status map_rank(const struct np_cluster *self, const struct np_cl
 	}
 	size_t n = from_cache(self, rank->capture, slot, missing);
 	unsigned load = self->options->has_step ? NP_STEPS : 0;
-	for (size_t p = 0; p < n; p++)
+	for (size_t p = 0; p < n; p++) {
 		load |= missing[p]->load;
+		if (missing[p]->load_more)
+			load |= missing[p]->load_more(rank->capture);
+	}
 	enum np_status status = NP_OK;
 	if (n > 0)
 		status = np_capture_load(rank->capture, load, threads, &profile, &slot->err);

@@ -27,6 +27,8 @@ struct np_part {
 	const char *name;  /* in names of the cache's files */
 	unsigned revision; /* raised when map() changes: older files of the cache are void */
 	unsigned load;     /* enum np_load bits */
+	/* more of them for captures like this one; NULL: none */
+	unsigned (*load_more)(const struct np_capture *capture);
 	bool by_options; /* map() looks at the options or the range: they are in the cache's key */
 	const struct np_table_desc *const *tables; /* that map() fills; NULL-terminated */
 	enum np_status (*map)(const struct np_map_job *job, struct np_err *err); /* E_NOMEM */
