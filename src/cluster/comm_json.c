@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/number.h"
+#include "base/pool.h"
 #include "cluster/cluster_files.h"
 #include "cluster/py_text.h"
 #include "io/json.h"
@@ -20,7 +21,6 @@ struct ops {
 	size_t n;
 	uint32_t *label, *step, *op, *group, *rank, *row, *table_row;
 	struct np_comm_rank *ranks; /* without .groups */
-	struct np_buf scratch;
 };
 
 enum { N_COLUMNS = 7 };
@@ -69,7 +69,6 @@ static void release(struct ops *self)
 	for (size_t c = 0; c < N_COLUMNS; c++)
 		np_free(columns[c]);
 	np_free(self->ranks);
-	np_buf_release(&self->scratch);
 }
 
 static void time_info(struct np_buf *out, const struct np_comm_sums *sums)
@@ -317,17 +316,16 @@ static void levels(struct np_buf *out, const struct ops *self, const struct plac
 	np_buf_printf(out, "\"%s\": {", step);
 }
 
-static bool write_place(struct np_stream *stream, struct ops *self, const struct place *place,
-                        const struct np_groups *groups)
+static bool add_place(struct np_buf *out, const struct ops *self, const struct place *place,
+                      const struct np_groups *groups, struct np_buf *scratch)
 {
-	struct np_buf *out = &stream->text;
 	const uint32_t *at = &groups->order[groups->start[place->number]];
 	size_t n = np_group_size(groups, place->number);
 	bool ok = true;
 	np_py_op_key(out,
 	             place->total ? NP_STR("Total Op Info")
 	                          : np_cluster_text(self->cluster, self->op[*at]),
-	             np_cluster_text(self->cluster, self->group[*at]), &self->scratch);
+	             np_cluster_text(self->cluster, self->group[*at]), scratch);
 	np_buf_add_char(out, '{');
 	for (size_t i = 0, run; ok && i < n; i += run) {
 		for (run = 1; i + run < n && self->rank[at[i + run]] == self->rank[at[i]];)
@@ -336,13 +334,89 @@ static bool write_place(struct np_stream *stream, struct ops *self, const struct
 			ok = total_rank(out, self, at + i, run, i == 0);
 		else
 			op_rank(out, self, at[i + run - 1], i == 0);
-		np_stream_flush(stream);
 	}
 	np_buf_add_char(out, '}');
 	return ok;
 }
 
-static bool write_ops(struct np_stream *stream, struct ops *self)
+/*
+ * The text is made in slices on all processors, and written in their order:
+ *
+ *   places  ├ slice ┼ slice ┼ slice ┼ slice ┤ …
+ *             ▼ job   ▼ job   ▼ job   ▼ job        then one after the other to the file
+ */
+enum { SLICE_ROWS = 512, SLICES_PER_THREAD = 4, MAX_SLICES = 256 };
+
+struct slice {
+	size_t from, to; /* places */
+	struct np_buf text, scratch;
+	bool ok;
+};
+
+struct slices {
+	const struct ops *ops;
+	const struct np_groups *of_ops, *of_totals;
+	const struct place *places;
+	size_t n_places;
+	struct slice v[MAX_SLICES];
+};
+
+static const struct np_groups *groups_of(const struct slices *self, size_t p)
+{
+	return self->places[p].total ? self->of_totals : self->of_ops;
+}
+
+static void make_slice(void *ctx, size_t i)
+{
+	struct slices *self = ctx;
+	struct slice *slice = &self->v[i];
+	np_buf_clear(&slice->text);
+	slice->ok = true;
+	for (size_t p = slice->from; slice->ok && p < slice->to; p++) {
+		const struct np_groups *groups = groups_of(self, p);
+		levels(&slice->text, self->ops, self->places, p,
+		       np_group_row(groups, self->places[p].number));
+		slice->ok = add_place(&slice->text, self->ops, &self->places[p], groups,
+		                      &slice->scratch);
+	}
+}
+
+/* Share out the places from *next on; how many slices there are. */
+static size_t cut_slices(struct slices *self, size_t *next, size_t most)
+{
+	size_t n = 0;
+	while (*next < self->n_places && n < most) {
+		struct slice *slice = &self->v[n++];
+		slice->from = *next;
+		for (size_t rows = 0; *next < self->n_places && rows < SLICE_ROWS; (*next)++)
+			rows += np_group_size(groups_of(self, *next), self->places[*next].number);
+		slice->to = *next;
+	}
+	return n;
+}
+
+static bool write_slices(struct np_stream *stream, struct slices *self)
+{
+	unsigned asked = self->ops->cluster->options->threads;
+	unsigned threads = asked ? asked : np_cpu_count();
+	size_t most = (size_t)threads * SLICES_PER_THREAD, n;
+	bool ok = true;
+	for (size_t next = 0; ok && next < self->n_places;) {
+		n = cut_slices(self, &next, most < MAX_SLICES ? most : MAX_SLICES);
+		np_pool_run(threads, n, make_slice, self);
+		for (size_t i = 0; i < n; i++) {
+			ok &= self->v[i].ok && !self->v[i].text.failed;
+			np_stream_write(stream, np_buf_str(&self->v[i].text));
+		}
+	}
+	for (size_t i = 0; i < MAX_SLICES; i++) {
+		np_buf_release(&self->v[i].text);
+		np_buf_release(&self->v[i].scratch);
+	}
+	return ok;
+}
+
+static bool write_ops(struct np_stream *stream, const struct ops *self)
 {
 	struct np_groups ops = {0}, totals = {0};
 	const uint32_t *const op_keys[] = {self->label, self->step, self->op, self->group};
@@ -350,14 +424,19 @@ static bool write_ops(struct np_stream *stream, struct ops *self)
 	bool ok = np_group_rows(self->n, op_keys, 4, &ops) &&
 	          np_group_rows(self->n, total_keys, 3, &totals);
 	struct place *places = ok ? arrange(self, &ops, &totals) : NULL;
-	ok = places != NULL;
+	struct slices *slices = np_calloc(1, sizeof *slices);
+	ok = places && slices;
 	np_buf_add_char(&stream->text, '{');
-	for (size_t p = 0; ok && p < ops.n + totals.n; p++) {
-		const struct np_groups *groups = places[p].total ? &totals : &ops;
-		levels(&stream->text, self, places, p, np_group_row(groups, places[p].number));
-		ok = write_place(stream, self, &places[p], groups);
+	if (ok) {
+		slices->ops = self;
+		slices->of_ops = &ops;
+		slices->of_totals = &totals;
+		slices->places = places;
+		slices->n_places = ops.n + totals.n;
+		ok = write_slices(stream, slices);
 	}
 	np_buf_add_cstr(&stream->text, ops.n > 0 ? "}}}" : "}");
+	np_free(slices);
 	np_free(places);
 	np_groups_release(&ops);
 	np_groups_release(&totals);

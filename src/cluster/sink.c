@@ -29,6 +29,14 @@ void np_stream_flush(struct np_stream *self)
 		write_out(self);
 }
 
+void np_stream_write(struct np_stream *self, np_str text)
+{
+	if (self->text.len > 0)
+		write_out(self);
+	if (text.len > 0)
+		(void)fwrite(text.ptr, 1, text.len, self->file.file);
+}
+
 enum np_status np_stream_end(struct np_stream *self, enum np_status status, struct np_err *err)
 {
 	if (!self->open)

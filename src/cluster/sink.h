@@ -22,6 +22,8 @@ struct np_stream {
 enum np_status np_stream_begin(struct np_stream *self, const char *path, struct np_err *err);
 /* Write what has come together, when it is worth it. */
 void np_stream_flush(struct np_stream *self);
+/* Write this behind it. */
+void np_stream_write(struct np_stream *self, np_str text);
 /* `status` NP_OK: write the rest and commit; else abort and give it back. */
 enum np_status np_stream_end(struct np_stream *self, enum np_status status, struct np_err *err);
 
