@@ -205,7 +205,8 @@ static bool short_decimal(const char *p, const char *end, double *out)
 	if (p < end && *p == '.') {
 		p++;
 		fraction = np_digits(&p, end, &behind);
-		for (; fraction >= 16 && fraction < 19 && p < end && (unsigned)(*p - '0') <= 9; p++) {
+		for (; fraction >= 16 && fraction < 19 && p < end && (unsigned)(*p - '0') <= 9;
+		     p++) {
 			behind = behind * 10 + (uint64_t)(*p - '0');
 			fraction++;
 		}

@@ -22,7 +22,7 @@ bool np_comm_name(struct np_profile *profile, np_str text, struct np_comm_key *k
 bool np_comm_is_op(np_str key)
 {
 	return np_str_contains(key, NP_STR("@")) || np_str_istarts(key, NP_STR("hcom_")) ||
-	       np_str_istarts(key, NP_STR("total op info"));
+	       np_str_istarts(key, NP_STR("total"));
 }
 
 bool np_comm_is_p2p(np_str op)

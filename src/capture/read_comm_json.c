@@ -93,11 +93,14 @@ static enum np_status read_members(struct comm_file *self, const np_str *names, 
 
 /* ── communication.json: an op ── */
 
-#define NAME(text) {text, sizeof(text) - 1}
+#define NAME(text)                     \
+	{                              \
+		text, sizeof(text) - 1 \
+	}
 
-static const np_str time_names[] = {
-	NAME("Start Timestamp(us)"), NAME("Elapse Time(ms)"), NAME("Transit Time(ms)"),
-	NAME("Wait Time(ms)"), NAME("Synchronization Time(ms)"), NAME("Idle Time(ms)")};
+static const np_str time_names[] = {NAME("Start Timestamp(us)"),      NAME("Elapse Time(ms)"),
+                                    NAME("Transit Time(ms)"),         NAME("Wait Time(ms)"),
+                                    NAME("Synchronization Time(ms)"), NAME("Idle Time(ms)")};
 static const np_str link_names[] = {NAME("Transit Size(MB)"), NAME("Transit Time(ms)"),
                                     NAME("Bandwidth(GB/s)"), NAME("Large Packet Ratio"),
                                     NAME("Size Distribution")};
@@ -186,8 +189,7 @@ static enum np_status read_link(struct comm_file *self, const struct np_comm_key
 	if (!np_comm_link_used(&link) && self->packages.n == 0 && self->odd == odd)
 		return NP_OK;
 	link.transport = np_intern_add(&self->profile->strings, transport);
-	if (link.transport == NP_ID_NONE ||
-	    !np_comm_add_bandwidth(self->profile, key, &link, NULL))
+	if (link.transport == NP_ID_NONE || !np_comm_add_bandwidth(self->profile, key, &link, NULL))
 		return np_err_nomem(self->err);
 	for (size_t i = 0; i < self->packages.n; i += 3)
 		if (!np_comm_add_bandwidth(self->profile, key, &link, &self->packages.v[i]))
@@ -244,15 +246,14 @@ static const np_str pair_names[] = {NAME("Transport Type"), NAME("Transit Size(M
                                     NAME("Transit Time(ms)"), NAME("Bandwidth(GB/s)"),
                                     NAME("Op Name")};
 
-static enum np_status read_pair(struct comm_file *self, const struct np_comm_key *key,
-                                uint32_t src, uint32_t dst)
+static enum np_status read_pair(struct comm_file *self, const struct np_comm_key *key, uint32_t src,
+                                uint32_t dst)
 {
 	struct np_json_token v[5];
 	uint32_t op;
 	NP_TRY(read_members(self, pair_names, 5, v));
-	struct np_comm_link link = {.transit_mb = number(&v[1]),
-	                            .transit_ms = number(&v[2]),
-	                            .gbps = number(&v[3])};
+	struct np_comm_link link = {
+		.transit_mb = number(&v[1]), .transit_ms = number(&v[2]), .gbps = number(&v[3])};
 	if (!intern_text(self, &v[0], &link.transport) || !intern_text(self, &v[4], &op) ||
 	    !np_comm_add_matrix(self->profile, key, src, dst, &link, op))
 		return np_err_nomem(self->err);

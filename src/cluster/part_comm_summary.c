@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cluster/comm_kinds.h"
 #include "cluster/grouping.h"
 #include "cluster/parts.h"
 
@@ -217,6 +218,8 @@ static enum np_status map_matrix(const struct np_map_job *job, struct np_err *er
 	if (!to || !np_rows_reserve(to, &np_digest_comm_matrix_desc, m->n))
 		return np_err_nomem(err);
 	for (size_t i = 0; i < m->n; i++) {
+		if (!np_comm_is_kind(np_intern_get(from, m->kind[i])))
+			continue;
 		size_t r = np_rows_add(to, &np_digest_comm_matrix_desc);
 		if (r == SIZE_MAX)
 			return np_err_nomem(err);
@@ -232,7 +235,7 @@ static enum np_status map_matrix(const struct np_map_job *job, struct np_err *er
 		    !np_digest_string(job->digest, from, m->op[i], &to->op[r]))
 			return np_err_nomem(err);
 	}
-	return NP_OK;
+	return np_comm_kinds_add(m, from, job->digest, to) ? NP_OK : np_err_nomem(err);
 }
 
 static const struct np_table_desc *const time_tables[] = {&np_digest_comm_times_desc,

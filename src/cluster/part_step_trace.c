@@ -78,16 +78,15 @@ static bool compute(const struct np_profile *profile, struct np_digest_step_trac
 	struct times t = {.receive_ns = 0};
 	bool ok = collect(profile, &t);
 	if (ok && t.both.n > 0) {
-		double computing = (double)np_intervals_length(&t.computing) / 1e3;
-		double comm = (double)np_intervals_length(&t.comm) / 1e3;
-		double alone = (double)np_intervals_length(&t.alone) / 1e3;
-		double whole = (double)(t.both.v[t.both.n - 1].end - t.both.v[0].start) / 1e3;
-		double idle = whole - (double)np_intervals_length(&t.both) / 1e3;
-		double bubble = (double)t.receive_ns / 1e3;
-		const double values[9] = {
-			computing, alone,          comm - alone,
-			comm,      idle,           idle + computing + alone - bubble,
-			bubble,    alone - bubble, 0};
+		np_ns computing = np_intervals_length(&t.computing);
+		np_ns comm = np_intervals_length(&t.comm), alone = np_intervals_length(&t.alone);
+		np_ns whole = t.both.v[t.both.n - 1].end - t.both.v[0].start;
+		np_ns idle = whole - np_intervals_length(&t.both), bubble = t.receive_ns;
+		const np_ns ns[9] = {computing,      alone,  comm - alone,   comm, idle,
+		                     whole - bubble, bubble, alone - bubble, 0};
+		double values[9];
+		for (size_t i = 0; i < 9; i++)
+			values[i] = (double)ns[i] / 1e3;
 		ok = add(to, NP_NO_I64, values);
 	}
 	np_intervals_release(&t.computing);

@@ -12,6 +12,8 @@ enum np_status np_stream_begin(struct np_stream *self, const char *path, struct 
 	*self = (struct np_stream){.open = false};
 	self->text.max_bytes = (size_t)1 << 30;
 	NP_TRY(np_outfile_begin(&self->file, path, err));
+	/* made again from the captures in less time than a disk needs to sync gigabytes */
+	self->file.hasty = true;
 	self->open = true;
 	return NP_OK;
 }
