@@ -85,7 +85,7 @@ struct step_table {
 	struct np_table *table;
 	struct np_stages stages;
 	struct np_parallel sizes;
-	enum np_parallel_state parallel;
+	enum np_position_state parallel;
 	NP_VEC(struct step_row) rows;
 	NP_VEC(struct step_row) maxima; /* of the stages, rank unused */
 };
@@ -154,13 +154,13 @@ static bool find_maxima(struct step_table *self)
 
 static void put_index(struct step_table *self, bool stage, int64_t rank)
 {
-	if (self->parallel != NP_PARALLEL_OK) {
+	if (self->parallel != NP_POSITIONS_OK) {
 		/* not known is not 0, as the official tool would have it */
 		for (size_t i = 0; i < 3; i++)
 			np_cell_cstr(self->table, self->cluster->options->compat ? "0" : NULL);
 		return;
 	}
-	struct np_parallel_index at = np_parallel_index(&self->sizes, rank);
+	struct np_position at = np_position_of(&self->sizes, rank);
 	const int64_t index[] = {at.dp, at.pp, at.tp};
 	for (size_t i = 0; i < 3; i++) {
 		if (stage)
@@ -217,8 +217,8 @@ bool np_table_steps(struct np_cluster *cluster, const struct np_comm_groups *gro
 	bool ok =
 		np_stages_make(&self.stages, groups) && collect_steps(&self) && find_maxima(&self);
 	if (ok && self.rows.n > 0) {
-		self.parallel = np_parallel_of(cluster, &self.sizes);
-		if (self.parallel == NP_PARALLEL_MISMATCH)
+		self.parallel = np_positions_of(cluster, &self.sizes);
+		if (self.parallel == NP_POSITIONS_MISMATCH)
 			tell_mismatch(&self);
 		self.table = NP_REPORT_TABLE(cluster->report, "ClusterStepTraceTime",
 		                             "Steps of the ranks", step_columns);

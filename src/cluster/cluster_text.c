@@ -217,7 +217,7 @@ enum np_status np_write_steps_csv(struct np_export *out, struct np_err *err)
 	if (!path)
 		return NP_E_IO;
 	struct np_parallel sizes;
-	bool indexed = np_parallel_of(out->cluster, &sizes) == NP_PARALLEL_OK;
+	bool indexed = np_positions_of(out->cluster, &sizes) == NP_POSITIONS_OK;
 	NP_TRY(np_stream_begin(&stream, path, err));
 	NP_PY_ADD(&stream.text, "Step,Type,Index");
 	for (size_t c = 0; c < N_TIMES; c++)

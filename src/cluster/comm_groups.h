@@ -63,19 +63,19 @@ void np_stages_release(struct np_stages *self);
 size_t np_stages_of(const struct np_stages *self, int64_t rank);
 
 /* Position of a rank in Megatron's order: tensor, then context, data, pipeline. */
-struct np_parallel_index {
+struct np_position {
 	int64_t dp, pp, tp;
 };
 
-enum np_parallel_state {
-	NP_PARALLEL_OK,
-	NP_PARALLEL_UNKNOWN,  /* no capture says anything */
-	NP_PARALLEL_MISMATCH, /* the sizes do not fit each other, or the ranks */
+enum np_position_state {
+	NP_POSITIONS_OK,
+	NP_POSITIONS_UNKNOWN,  /* no capture says anything */
+	NP_POSITIONS_MISMATCH, /* the sizes do not fit each other, or the ranks */
 };
 
 /* What the captures say of all ranks; sizes that are not recorded count as 1. compat: the
  * official tool gives up where context parallel is larger than 1. */
-enum np_parallel_state np_parallel_of(const struct np_cluster *cluster, struct np_parallel *out);
-struct np_parallel_index np_parallel_index(const struct np_parallel *sizes, int64_t rank);
+enum np_position_state np_positions_of(const struct np_cluster *cluster, struct np_parallel *out);
+struct np_position np_position_of(const struct np_parallel *sizes, int64_t rank);
 
 #endif

@@ -202,14 +202,14 @@ static bool fits(struct np_parallel *p)
 	return world == p->world;
 }
 
-enum np_parallel_state np_parallel_of(const struct np_cluster *cluster, struct np_parallel *out)
+enum np_position_state np_positions_of(const struct np_cluster *cluster, struct np_parallel *out)
 {
 	const struct np_capture *known = NULL;
 	for (size_t r = 0; r < cluster->ranks.n && !known; r++)
 		if (*cluster->ranks.v[r].capture->distributed_args)
 			known = cluster->ranks.v[r].capture;
 	if (!known)
-		return NP_PARALLEL_UNKNOWN;
+		return NP_POSITIONS_UNKNOWN;
 	const struct np_parallel *p = &known->parallel;
 	*out = (struct np_parallel){.tp = size_of(p->tp),
 	                            .pp = size_of(p->pp),
@@ -218,17 +218,17 @@ enum np_parallel_state np_parallel_of(const struct np_cluster *cluster, struct n
 	                            .ep = size_of(p->ep),
 	                            .world = p->world};
 	if (p->tp == NP_NO_I64 && p->pp == NP_NO_I64 && p->dp == NP_NO_I64)
-		return NP_PARALLEL_UNKNOWN;
+		return NP_POSITIONS_UNKNOWN;
 	if (cluster->options->compat && out->cp > 1)
-		return NP_PARALLEL_UNKNOWN;
+		return NP_POSITIONS_UNKNOWN;
 	int64_t last = cluster->ranks.v[cluster->ranks.n - 1].rank;
-	return fits(out) && last < out->world ? NP_PARALLEL_OK : NP_PARALLEL_MISMATCH;
+	return fits(out) && last < out->world ? NP_POSITIONS_OK : NP_POSITIONS_MISMATCH;
 }
 
-struct np_parallel_index np_parallel_index(const struct np_parallel *sizes, int64_t rank)
+struct np_position np_position_of(const struct np_parallel *sizes, int64_t rank)
 {
 	int64_t inner = sizes->tp * sizes->cp;
-	return (struct np_parallel_index){.dp = rank / inner % sizes->dp,
+	return (struct np_position){.dp = rank / inner % sizes->dp,
 	                                  .pp = rank / (inner * sizes->dp),
 	                                  .tp = rank % sizes->tp};
 }

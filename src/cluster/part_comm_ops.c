@@ -4,15 +4,6 @@
 NP_TABLE_DESC(, np_digest_comm_ops, "comm_ops", NP_DIGEST_COMM_OPS_COLUMNS)
 #undef NP_TAG
 
-/* "hcom_allReduce__865_0_1" → "hcom_allReduce_", as opType of the db has it. */
-static np_str type_of(np_str name)
-{
-	for (size_t i = 0; i + 1 < name.len; i++)
-		if (name.ptr[i] == '_' && name.ptr[i + 1] == '_')
-			return np_str_sub(name, 0, i + 1);
-	return name;
-}
-
 static enum np_status map(const struct np_map_job *job, struct np_err *err)
 {
 	const struct np_comm_ops *ops = &job->profile->comm_ops;
@@ -27,10 +18,8 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 		rows->start_ns[r] = ops->start_ns[i];
 		rows->dur_ns[r] = ops->dur_ns[i];
 		rows->count[r] = ops->count[i];
-		rows->type[r] = np_intern_add(&job->digest->strings,
-		                              type_of(np_intern_get(strings, ops->name[i])));
-		if (rows->type[r] == NP_ID_NONE ||
-		    !np_digest_string(job->digest, strings, ops->name[i], &rows->name[r]) ||
+		if (!np_digest_string(job->digest, strings, ops->name[i], &rows->name[r]) ||
+		    !np_digest_string(job->digest, strings, ops->type[i], &rows->type[r]) ||
 		    !np_digest_string(job->digest, strings, ops->group[i], &rows->group[r]) ||
 		    !np_digest_string(job->digest, strings, ops->dtype[i], &rows->dtype[r]))
 			return np_err_nomem(err);
@@ -42,8 +31,8 @@ static const struct np_table_desc *const tables[] = {&np_digest_comm_ops_desc, N
 
 const struct np_part np_part_comm_ops = {
 	.name = "comm_ops",
-	.revision = 1,
-	.load = NP_COMM,
+	.revision = 2,
+	.load = NP_COMM_OPS,
 	.tables = tables,
 	.map = map,
 };

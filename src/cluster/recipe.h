@@ -24,9 +24,11 @@ struct np_map_job {
 };
 
 struct np_part {
-	const char *name;  /* in names of the cache's files */
-	unsigned revision; /* raised when map() changes: older files of the cache are void */
-	unsigned load;     /* enum np_load bits */
+	const char *name;   /* in names of the cache's files */
+	unsigned revision;  /* raised when map() changes: older files of the cache are void */
+	unsigned load;      /* enum np_load bits */
+	unsigned load_text; /* those of a capture that has text; 0: the same. So that a part which
+	                     * small files can answer does not read a trace */
 	/* more of them for captures like this one; NULL: none */
 	unsigned (*load_more)(const struct np_capture *capture);
 	bool by_options; /* map() looks at the options or the range: they are in the cache's key */

@@ -5,6 +5,7 @@
 extern const struct np_recipe np_recipe_all, np_recipe_communication_group_map,
 	np_recipe_communication_matrix, np_recipe_communication_matrix_sum,
 	np_recipe_communication_time, np_recipe_communication_time_sum;
+extern const struct np_recipe np_recipe_diagnose;
 extern const struct np_recipe np_recipe_hccl_sum;
 
 const struct np_recipe *const np_recipes[] = {
@@ -14,6 +15,7 @@ const struct np_recipe *const np_recipes[] = {
 	&np_recipe_communication_matrix_sum,
 	&np_recipe_communication_time,
 	&np_recipe_communication_time_sum,
+	&np_recipe_diagnose,
 	&np_recipe_hccl_sum,
 };
 const size_t np_n_recipes = sizeof np_recipes / sizeof *np_recipes;

@@ -153,7 +153,7 @@ enum np_host_layer {
 #define NP_HOST_CONNS_COLUMNS(X)           \
 	X(uint32_t, op, "row in host_ops") \
 	X(int64_t, conn, "connection id")  \
-	X(int64_t, id, "CONNECTION_IDS.id, rises in the order in which the ops began")
+	X(int64_t, id, "CONNECTION_IDS.id, which PYTORCH_API.connectionId refers to")
 
 /* eventType of MSTX_EVENTS, event_type of the trace */
 enum np_mstx_type {

@@ -366,7 +366,7 @@ static void put_comm(struct dbw *w, const struct np_synth_item *item)
 {
 	const struct np_synth_group *members = &w->run->plan->groups[item->group];
 	struct np_synth_comm_task tasks[NP_SYNTH_MAX_COMM_TASKS];
-	char scratch[64], hash[24];
+	char scratch[64], scratch2[32], hash[24];
 	(void)snprintf(hash, sizeof hash, "%llu", (unsigned long long)members->hash);
 	int64_t group = str(w, CANN, hash), op = w->next_op++;
 	const int64_t row[] = {str(w, CANN, np_synth_item_name(w->run, item, scratch)),
@@ -380,7 +380,7 @@ static void put_comm(struct dbw *w, const struct np_synth_item *item)
 	                       4,
 	                       str(w, CANN, "MESH-RING"),
 	                       (int64_t)item->len_bytes / 4,
-	                       str(w, CANN, "hcom_allReduce_"),
+	                       str(w, CANN, np_synth_comm_type(item, scratch2)),
 	                       w->run->device,
 	                       members->count};
 	np_db_out_row(&w->db, w->comm_op, row, w->old ? 12 : 14);
@@ -619,11 +619,13 @@ enum np_status np_synth_write_profiler_db(const struct np_synth_run *run, const 
 		put_enums(&w);
 		put_module_names(&w);
 		put_info(&w);
-		put_items(&w);
-		put_stalls(&w);
-		put_memory(&w);
-		if (!np_synth_has(run, NP_SYNTH_HOST_ONLY))
-			put_module_memory(&w);
+		if (!run->plan->options.lite) {
+			put_items(&w);
+			put_stalls(&w);
+			put_memory(&w);
+			if (!np_synth_has(run, NP_SYNTH_HOST_ONLY))
+				put_module_memory(&w);
+		}
 		put_strings(&w);
 		finalize(&w);
 		np_db_out_exec(&w.db, "CREATE INDEX TaskIndex ON TASK (startNs,globalTaskId)");

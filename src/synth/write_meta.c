@@ -33,10 +33,12 @@ void np_synth_groups_json(struct np_buf *out, const struct np_synth_run *run)
 		if (run->rank < group->first || at % group->stride ||
 		    at / group->stride >= group->count)
 			continue;
+		char name[NP_SYNTH_GROUP_NAME];
+		np_synth_group_name(plan, group, name);
 		np_buf_printf(out,
-		              "%s\"group_name_%u\": {\"group_name\": \"%s\", \"group_rank\": %u, "
+		              "%s\"%s\": {\"group_name\": \"%s\", \"group_rank\": %u, "
 		              "\"global_ranks\": [",
-		              any ? ", " : "", group->number, group->label, at / group->stride);
+		              any ? ", " : "", name, group->label, at / group->stride);
 		for (uint32_t k = 0; k < group->count; k++)
 			np_buf_printf(out, k ? ", %u" : "%u", group->first + k * group->stride);
 		np_buf_add_cstr(out, "]}");
@@ -139,11 +141,11 @@ static void metadata_json(struct np_buf *out, const struct np_synth_run *run)
 	const struct np_synth_plan *plan = run->plan;
 	np_buf_printf(out,
 	              "{\"distributed_args\": {\"tensor_model_parallel_size\": %u, "
-	              "\"pipeline_model_parallel_size\": 1, \"data_parallel_size\": %u, "
-	              "\"context_parallel_size\": 1, \"expert_model_parallel_size\": 1, "
+	              "\"pipeline_model_parallel_size\": %u, \"data_parallel_size\": %u, "
+	              "\"context_parallel_size\": 1, \"expert_model_parallel_size\": %u, "
 	              "\"sequence_parallel\": false, \"rank\": %u, \"world_size\": %u}, "
 	              "\"ENV_VARIABLES\": ",
-	              plan->tp, plan->dp, run->rank, plan->options.ranks);
+	              plan->tp, plan->pp, plan->dp, plan->ep, run->rank, plan->options.ranks);
 	np_buf_add_cstr(out, np_synth_env_json);
 	np_buf_add_cstr(out, ", \"parallel_group_info\": ");
 	np_synth_groups_json(out, run);
