@@ -399,8 +399,8 @@ static void tell_links(const struct np_diagnosis *self, const struct np_links *l
 		                            "the link between %lld and %lld is slow: %.2f GB/s "
 		                            "against %.2f GB/s",
 		                            (long long)lower(worst->src, worst->dst),
-		                            (long long)higher(worst->src, worst->dst),
-		                            worst->gbps, worst->typical_gbps);
+		                            (long long)higher(worst->src, worst->dst), worst->gbps,
+		                            worst->typical_gbps);
 	else if (links->share == NP_SHARE_RANK)
 		finding = np_report_finding(report, "CLUSTER_SLOW_NODE", severity,
 		                            "%zu links are slow, all at rank %lld", links->slow.n,

@@ -48,7 +48,8 @@ static char *long_form(char *word)
 	             {"-H", "--help"}};
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
 		if (strcmp(word, forms[i].is) == 0)
-			return (char *)(uintptr_t)forms[i].becomes; /* read only by whoever gets it */
+			return (char *)(uintptr_t)forms[i]
+			        .becomes; /* read only by whoever gets it */
 	return word;
 }
 
@@ -61,8 +62,8 @@ static int compare_words(int n, char **words)
 		bool more = i + 1 < n;
 		if (more && strcmp(words[i], "--bp") == 0)
 			base = words[++i];
-		else if (more && (strcmp(words[i], "-d") == 0 ||
-		                  strcmp(words[i], "--profiling_path") == 0))
+		else if (more &&
+		         (strcmp(words[i], "-d") == 0 || strcmp(words[i], "--profiling_path") == 0))
 			target = words[++i];
 		else
 			words[kept++] = words[i];

@@ -206,9 +206,9 @@ static void a_healthy_cluster_has_no_rank_that_stands_out(void **state)
 
 static void faults_of_a_rank_make_that_rank_late(void **state)
 {
-	static const char *const faults[] = {"slow-rank=5",  "low-freq=5",      "expert-imbalance=5",
-	                                     "late-start=5", "carried-delay=5", "host-bound=5",
-	                                     "idle-sync=5",  "idle-gc=5"};
+	static const char *const faults[] = {
+		"slow-rank=5",     "low-freq=5",   "expert-imbalance=5", "late-start=5",
+		"carried-delay=5", "host-bound=5", "idle-sync=5",        "idle-gc=5"};
 	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
 		struct np_synth_plan plan;
 		struct late late;
