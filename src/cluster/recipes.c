@@ -2,9 +2,15 @@
 #include "cluster/internal.h"
 #include "cluster/parts.h"
 
+extern const struct np_recipe np_recipe_all;
 extern const struct np_recipe np_recipe_calibrate_npu_gpu;
 extern const struct np_recipe np_recipe_communication;
 extern const struct np_recipe np_recipe_communication_bottleneck;
+extern const struct np_recipe np_recipe_communication_group_map;
+extern const struct np_recipe np_recipe_communication_matrix;
+extern const struct np_recipe np_recipe_communication_matrix_sum;
+extern const struct np_recipe np_recipe_communication_time;
+extern const struct np_recipe np_recipe_communication_time_sum;
 extern const struct np_recipe np_recipe_computational_op_masking;
 extern const struct np_recipe np_recipe_diagnose;
 extern const struct np_recipe np_recipe_export_summary;
@@ -19,9 +25,15 @@ extern const struct np_recipe np_recipe_pp_chart;
 extern const struct np_recipe np_recipe_summary;
 
 const struct np_recipe *const np_recipes[] = {
+	&np_recipe_all,
 	&np_recipe_calibrate_npu_gpu,
 	&np_recipe_communication,
 	&np_recipe_communication_bottleneck,
+	&np_recipe_communication_group_map,
+	&np_recipe_communication_matrix,
+	&np_recipe_communication_matrix_sum,
+	&np_recipe_communication_time,
+	&np_recipe_communication_time_sum,
 	&np_recipe_computational_op_masking,
 	&np_recipe_diagnose,
 	&np_recipe_export_summary,

@@ -18,6 +18,7 @@ tests/golden/MODE.json lists what is compared:
                                             (changed_input): our table of all ranks, whose
                                             column "rank" chooses the rows of each
               "resolve": {"Table": ["C"]},  ids of STRING_IDS, compared as their texts
+              "basename": ["Table.Column"], paths, of which the last component is compared
               "ours": ["Table", "T.C"],     where the official figure is a documented defect:
                                             compared only in the run with --compat
               "extra": ["Table.Column"],    columns of ours that the official table lacks:
@@ -138,6 +139,8 @@ def as_set(value):
 def prepare(rows, table, case):
     skip = {c.split(".", 1)[1] for c in case.get("skip", []) if c.split(".", 1)[0] == table}
     sets = {c.split(".", 1)[1] for c in case.get("sets", []) if c.split(".", 1)[0] == table}
+    paths = {c.split(".", 1)[1] for c in case.get("basename", []) if c.split(".", 1)[0] == table}
+    rows = [{k: os.path.basename(v) if k in paths else v for k, v in row.items()} for row in rows]
     return [{k: as_set(v) if k in sets else v for k, v in row.items() if k not in skip}
             for row in rows]
 
