@@ -82,28 +82,54 @@ static const struct np_column clock_columns[] = {
 	{"collectives", "", NP_COL_INT, "by which it was measured"},
 };
 
-static void clock_table(const struct np_diagnosis *self)
+static np_ns magnitude(np_ns v)
 {
-	if (self->domains.n < 2)
-		return;
+	return v < 0 ? -v : v;
+}
+
+/* The first clock, to which the others are compared; then those that are off most. */
+static int by_offset(const void *a, const void *b)
+{
+	const struct np_diag_domain *const *x = a, *const *y = b;
+	np_ns u = magnitude((*x)->offset), v = magnitude((*y)->offset);
+	if (u != v)
+		return u > v ? -1 : 1;
+	return (*x > *y) - (*x < *y);
+}
+
+static void clock_row(const struct np_diag_domain *domain, struct np_table *table)
+{
+	np_cell_cstr(table, domain->name);
+	np_cell_int(table, domain->ranks);
+	if (domain->known && domain->n > 0) {
+		np_cell_real(table, (double)domain->offset / 1000);
+		np_cell_real(table, domain->drift_ppm);
+		np_cell_real(table, (double)domain->spread / 1000);
+	} else {
+		np_cell_na(table);
+		np_cell_na(table);
+		np_cell_na(table);
+	}
+	np_cell_int(table, (int64_t)domain->n);
+}
+
+static bool clock_table(const struct np_diagnosis *self)
+{
+	size_t n = self->domains.n;
+	if (n < 2)
+		return true;
+	const struct np_diag_domain **order = np_calloc(n, sizeof *order);
 	struct np_table *table =
 		NP_REPORT_TABLE(self->cluster->report, "diagnose_clocks",
 	                        "Clocks, by the ends of collectives", clock_columns);
-	for (size_t d = 0; d < self->domains.n; d++) {
-		const struct np_diag_domain *domain = &self->domains.v[d];
-		np_cell_cstr(table, domain->name);
-		np_cell_int(table, domain->ranks);
-		if (domain->known && domain->n > 0) {
-			np_cell_real(table, (double)domain->offset / 1000);
-			np_cell_real(table, domain->drift_ppm);
-			np_cell_real(table, (double)domain->spread / 1000);
-		} else {
-			np_cell_na(table);
-			np_cell_na(table);
-			np_cell_na(table);
-		}
-		np_cell_int(table, (int64_t)domain->n);
-	}
+	for (size_t d = 0; order && d < n; d++)
+		order[d] = &self->domains.v[d];
+	if (order)
+		qsort(&order[1], n - 1, sizeof *order, by_offset);
+	for (size_t d = 0; order && d < n; d++)
+		clock_row(order[d], table);
+	np_free(order);
+	return order != NULL;
 }
 
 static const struct np_column path_columns[] = {
@@ -588,8 +614,8 @@ bool np_diag_tell(struct np_diagnosis *self, const struct np_diag_result *result
 	path_table(self, &result->path);
 	link_table(self, &result->links);
 	stage_table(self, &result->stages);
-	clock_table(self);
-	if (!group_table(self) || !tell_causes(self, &result->causes, &result->links))
+	if (!clock_table(self) || !group_table(self) ||
+	    !tell_causes(self, &result->causes, &result->links))
 		return false;
 	tell_links(self, &result->links);
 	tell_stages(self, &result->stages);

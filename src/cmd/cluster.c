@@ -6,7 +6,7 @@
 #include "cluster/recipe.h"
 #include "cmd/progress.h"
 
-enum { MAX_MODES = 64, SHOWN_ROWS = 20 };
+enum { MAX_MODES = 64, SHOWN_ROWS = 20, SCREEN_ROWS = 8 };
 
 struct options {
 	const char *path, *modes, *output, *export_type, *rank_list, *step, *top, *rank;
@@ -215,7 +215,9 @@ static int run(const struct np_call *call)
 	struct np_err err = {0};
 	struct np_report *report = np_report_new("cluster");
 	enum np_status status = report ? fill(call, report, &err) : np_err_nomem(&err);
-	struct np_finish how = {.max_rows = SHOWN_ROWS};
+	const struct options *own = call->options;
+	struct np_finish how = {.max_rows =
+	                                own->modes || own->list_modes ? SHOWN_ROWS : SCREEN_ROWS};
 	int exit_code = status == NP_OK ? np_cmd_finish_as(call, report, &how) : np_cmd_fail(&err);
 	np_report_free(report);
 	return exit_code;
