@@ -1,14 +1,15 @@
 /*
  * What the operators of the framework have launched: each kernel and collective beside
- * each operator that has its connection. Of databases only: a trace tells connections
- * of CANN's calls, not of the operators above them.
+ * each operator that has its connection.
  *
- *   kernels, comm_ops, comm_schedule ──conn──▶ host_conns ──▶ host_ops
+ *   db    kernels, comm_ops, comm_schedule ──conn──▶ host_conns ──▶ host_ops
+ *   text  kernels ──start, name──▶ tasks ──arrow async_npu──▶ host_ops
+ *         comm_ops ─────────────start──────────────┘
  */
 #ifndef NP_CLUSTER_LAUNCHES_H
 #define NP_CLUSTER_LAUNCHES_H
 
-#include "profile/profile.h"
+#include "cluster/task_links.h"
 
 enum np_launch_kind {
 	NP_LAUNCH_COMPUTE,  /* row of kernels */
@@ -30,7 +31,9 @@ struct np_launches {
 	size_t n, cap;
 };
 
-enum { NP_LAUNCHES_LOAD = NP_KERNELS | NP_COMM_OPS | NP_COMM_SCHEDULE | NP_HOST_CONNS };
+enum {
+	NP_LAUNCHES_LOAD = NP_KERNELS | NP_COMM_OPS | NP_COMM_SCHEDULE | NP_TASK_LINKS_LOAD,
+};
 
 /* By kind, start of the operator, start of the kernel. false: out of memory;
  * np_launches_release() in every case. */

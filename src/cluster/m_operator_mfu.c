@@ -98,7 +98,7 @@ static void module_rows(const struct np_cluster *cluster, size_t rank, struct np
 
 #define NO_RANGES   "ranges of mstx in the domain \"mfu_flops\""
 #define NO_CHIP     "info.json with ai_core_num and aic_frequency (raw dump, PROF_…/device_…)"
-#define NO_LAUNCHES "kernels connected to operators of the framework (databases have it)"
+#define NO_LAUNCHES "kernels connected to operators of the framework"
 #define NO_KERNELS  "kernel of a known data type in a range of the domain \"mfu_flops\""
 
 enum lack { LACK_NOTHING, LACK_RANGES, LACK_CHIP, LACK_LAUNCHES, LACK_KERNELS, N_LACKS };

@@ -103,27 +103,45 @@ static bool is_queue(const struct np_profile *profile, uint32_t op)
 	       np_str_istarts(name, NP_STR("Enqueue")) || np_str_istarts(name, NP_STR("Dequeue"));
 }
 
+static bool add_flow(const struct np_profile *profile, uint32_t fwd, uint32_t bwd,
+                     struct spans *spans, struct flows *flows)
+{
+	const struct np_host_ops *h = &profile->host_ops;
+	if (is_queue(profile, fwd))
+		return true;
+	struct np_span span = {.start = h->start_ns[fwd],
+	                       .end = h->start_ns[fwd] + h->dur_ns[fwd],
+	                       .op = (uint32_t)flows->n};
+	struct flow flow = {.start = h->start_ns[bwd],
+	                    .end = h->start_ns[bwd] + h->dur_ns[bwd],
+	                    .order = (uint32_t)flows->n};
+	return add_span(spans, span) && np_vec_push(flows, flow);
+}
+
 /* Each connection that several operators share: its first one is forward, its last backward. */
-static bool collect_flows(const struct np_profile *profile, struct spans *spans,
-                          struct flows *flows)
+static bool connected_flows(const struct np_profile *profile, struct spans *spans,
+                            struct flows *flows)
 {
 	const struct np_host_conns *c = &profile->host_conns;
-	const struct np_host_ops *h = &profile->host_ops;
 	bool ok = true;
 	for (size_t i = 0, end; ok && i < c->n; i = end) {
 		for (end = i + 1; end < c->n && c->conn[end] == c->conn[i];)
 			end++;
-		uint32_t fwd = c->op[i], bwd = c->op[end - 1];
-		if (end - i < 2 || is_queue(profile, fwd))
-			continue;
-		struct np_span span = {.start = h->start_ns[fwd],
-		                       .end = h->start_ns[fwd] + h->dur_ns[fwd],
-		                       .op = (uint32_t)flows->n};
-		struct flow flow = {.start = h->start_ns[bwd],
-		                    .end = h->start_ns[bwd] + h->dur_ns[bwd],
-		                    .order = (uint32_t)flows->n};
-		ok = add_span(spans, span) && np_vec_push(flows, flow);
+		ok = end - i < 2 || add_flow(profile, c->op[i], c->op[end - 1], spans, flows);
 	}
+	return ok;
+}
+
+static bool collect_flows(const struct np_profile *profile, struct spans *spans,
+                          struct flows *flows)
+{
+	struct np_arrows arrows;
+	if (profile->host_conns.n > 0)
+		return connected_flows(profile, spans, flows);
+	bool ok = np_arrows_build(profile, NP_STR("fwdbwd"), &arrows);
+	for (size_t i = 0; ok && i < arrows.n; i++)
+		ok = add_flow(profile, arrows.v[i].from, arrows.v[i].to, spans, flows);
+	np_vec_release(&arrows);
 	return ok;
 }
 

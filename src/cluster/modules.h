@@ -45,7 +45,7 @@ enum np_status np_modules_map(const struct np_map_job *job, const struct np_laun
 /* What to tell of ranks without modules. */
 #define NP_MODULES_ABSENT                                                                     \
 	"no rank has ranges of mstx in the domain \"Module\" around operators that launched " \
-	"something (a trace does not tell who launched what: export databases)"
+	"something"
 #define NP_MODULES_LACKING "ranges of mstx in the domain \"Module\""
 
 /* Fills np_digest_modules without MFU. */

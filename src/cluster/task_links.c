@@ -74,7 +74,17 @@ static void arrive(const struct np_tasks *tasks, np_ns ts, uint32_t stream, uint
 			out->torch[i] = op;
 }
 
-static bool link_arrows(const struct np_profile *profile, struct np_task_links *out)
+/* Collectives have no stream: the start alone has to do. */
+static void arrive_comm(const struct np_comm_ops *ops, np_ns ts, uint32_t op, uint32_t *torch)
+{
+	for (size_t i = first_at(ops->start_ns, ops->n, ts); i < ops->n && ops->start_ns[i] == ts;
+	     i++)
+		if (torch[i] == NP_NO_U32)
+			torch[i] = op;
+}
+
+/* `out`: of the tasks; `comm`: of the collectives; one of them is NULL. */
+static bool link_arrows(const struct np_profile *profile, struct np_task_links *out, uint32_t *comm)
 {
 	const struct np_flows *flows = &profile->flows;
 	uint32_t cat = np_intern_find(&profile->strings, NP_STR("async_npu"));
@@ -93,8 +103,10 @@ static bool link_arrows(const struct np_profile *profile, struct np_task_links *
 		if (start == NP_NO_U32)
 			continue;
 		uint32_t op = op_at(&profile->host_ops, flows->ts_ns[start], flows->tid[start]);
-		if (op != NP_NO_U32)
+		if (op != NP_NO_U32 && out)
 			arrive(&profile->tasks, flows->ts_ns[i], flows->tid[i], op, out);
+		if (op != NP_NO_U32 && comm)
+			arrive_comm(&profile->comm_ops, flows->ts_ns[i], op, comm);
 	}
 	np_map_release(&from);
 	return ok;
@@ -107,7 +119,41 @@ bool np_task_links_build(const struct np_profile *profile, struct np_task_links 
 	                              .torch = np_realloc(NULL, n + 1, sizeof(uint32_t))};
 	if (!out->cann || !out->torch || !link_connections(profile, out))
 		return false;
-	return profile->host_conns.n > 0 || link_arrows(profile, out);
+	return profile->host_conns.n > 0 || link_arrows(profile, out, NULL);
+}
+
+bool np_comm_links_build(const struct np_profile *profile, uint32_t **torch)
+{
+	*torch = np_realloc(NULL, profile->comm_ops.n + 1, sizeof **torch);
+	for (size_t i = 0; *torch && i < profile->comm_ops.n; i++)
+		(*torch)[i] = NP_NO_U32;
+	return *torch && link_arrows(profile, NULL, *torch);
+}
+
+bool np_arrows_build(const struct np_profile *profile, np_str category, struct np_arrows *out)
+{
+	const struct np_flows *flows = &profile->flows;
+	uint32_t cat = np_intern_find(&profile->strings, category);
+	struct np_map from;
+	bool ok = true;
+	*out = (struct np_arrows){0};
+	np_map_init(&from);
+	for (size_t i = 0; ok && cat != NP_ID_NONE && i < flows->n; i++)
+		if (flows->cat[i] == cat && !flows->end[i])
+			ok = np_map_put(&from, flows->id[i], (uint32_t)i);
+	for (size_t i = 0; ok && cat != NP_ID_NONE && i < flows->n; i++) {
+		if (flows->cat[i] != cat || !flows->end[i])
+			continue;
+		uint32_t start = np_map_get(&from, flows->id[i], NP_NO_U32);
+		if (start == NP_NO_U32)
+			continue;
+		struct np_arrow arrow = {
+			op_at(&profile->host_ops, flows->ts_ns[start], flows->tid[start]),
+			op_at(&profile->host_ops, flows->ts_ns[i], flows->tid[i])};
+		ok = arrow.from == NP_NO_U32 || arrow.to == NP_NO_U32 || np_vec_push(out, arrow);
+	}
+	np_map_release(&from);
+	return ok;
 }
 
 void np_task_links_release(struct np_task_links *self)

@@ -23,6 +23,20 @@ struct np_task_links {
 bool np_task_links_build(const struct np_profile *profile, struct np_task_links *out);
 void np_task_links_release(struct np_task_links *self);
 
+/* The same by row of comm_ops, of text captures. An np_alloc'd array, also on failure. */
+bool np_comm_links_build(const struct np_profile *profile, uint32_t **torch);
+
+/* Arrows of a trace from operator to operator: rows of host_ops. */
+struct np_arrows {
+	struct np_arrow {
+		uint32_t from, to;
+	} * v;
+	size_t n, cap;
+};
+
+/* false: out of memory. np_vec_release() in every case. */
+bool np_arrows_build(const struct np_profile *profile, np_str category, struct np_arrows *out);
+
 static inline bool np_is_cann_layer(uint8_t layer)
 {
 	return layer >= NP_HOST_ACL && layer <= NP_HOST_RUNTIME;

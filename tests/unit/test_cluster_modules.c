@@ -101,6 +101,64 @@ static void backward_operators_make_modules(void **state)
 	np_profile_free(p);
 }
 
+/* ── the same of a trace: by arrows ── */
+
+static void add_arrow(struct np_profile *p, const char *category, const char *id, np_ns from,
+                      uint32_t from_tid, np_ns to, uint32_t to_tid)
+{
+	for (uint8_t end = 0; end < 2; end++) {
+		size_t i = np_profile_add(p, flows);
+		p->flows.end[i] = end;
+		p->flows.cat[i] = id_of(p, category);
+		p->flows.id[i] = id_of(p, id);
+		p->flows.pid[i] = 1;
+		p->flows.tid[i] = end ? to_tid : from_tid;
+		p->flows.ts_ns[i] = end ? to : from;
+	}
+}
+
+static struct np_profile *traced(void)
+{
+	struct np_profile *p = np_profile_new();
+	add_in_domain(p, "Module", "model", 100, 300);
+	add_op(p, "mm", 120, 130, 1);
+	add_op(p, "allreduce", 140, 150, 2);
+	add_op(p, "mm_bwd", 1120, 1130, 3);
+	p->host_conns.n = 0;
+	add_kernel(p, "k", 5000, 4, UINT32_MAX, NULL);
+	add_kernel(p, "kb", 6000, 8, UINT32_MAX, NULL);
+	add_kernel(p, "unlinked", 7000, 16, UINT32_MAX, NULL);
+	static const char *const names[] = {"other", "k", "kb"};
+	static const np_ns starts[] = {5000, 5000, 6000};
+	for (size_t t = 0; t < 3; t++) {
+		add_task(p, starts[t], 4, 2, NP_NO_I64);
+		p->tasks.name[t] = id_of(p, names[t]);
+	}
+	size_t c = np_profile_add(p, comm_ops);
+	p->comm_ops.name[c] = p->comm_ops.type[c] = id_of(p, "hcom_allReduce_");
+	p->comm_ops.group[c] = p->comm_ops.algorithm[c] = p->comm_ops.dtype[c] = NP_ID_NONE;
+	p->comm_ops.count[c] = p->comm_ops.conn[c] = NP_NO_I64;
+	p->comm_ops.device[c] = p->comm_ops.step[c] = NP_NO_U32;
+	p->comm_ops.start_ns[c] = 5500;
+	p->comm_ops.dur_ns[c] = 32;
+	add_arrow(p, "async_npu", "a", 120, 1, 5000, 2);
+	add_arrow(p, "async_npu", "b", 1120, 1, 6000, 2);
+	add_arrow(p, "async_npu", "c", 140, 1, 5500, 0);
+	add_arrow(p, "fwdbwd", "d", 120, 1, 1120, 1);
+	return p;
+}
+
+static void arrows_of_a_trace_serve_as_well(void **state)
+{
+	(void)state;
+	struct np_profile *p = traced();
+	static const char *const expected[] = {"|model|mm|k|4|1|",
+	                                       "|model|allreduce|hcom_allReduce_|32|1|",
+	                                       "|[Backward]model|mm_bwd|kb|8|1|"};
+	expect_rows(p, expected, 3);
+	np_profile_free(p);
+}
+
 static void too_deep_modules_are_left_out(void **state)
 {
 	(void)state;
@@ -156,6 +214,9 @@ static void without_memory_modules_are_not_made(void **state)
 	add_op(p, "mm_bwd", 1121, 1125, 7);
 	add_kernel(p, "k", 1000, 4, 6, NULL);
 	add_kernel(p, "kb", 5000, 8, 7, NULL);
+	survive_no_memory(map_and_free, p);
+	np_profile_free(p);
+	p = traced();
 	survive_no_memory(map_and_free, p);
 	np_profile_free(p);
 }
@@ -336,6 +397,7 @@ int main(void)
 		cmocka_unit_test(operators_go_to_the_innermost_module),
 		cmocka_unit_test(instances_are_added_up_and_kinds_kept_apart),
 		cmocka_unit_test(backward_operators_make_modules),
+		cmocka_unit_test(arrows_of_a_trace_serve_as_well),
 		cmocka_unit_test(too_deep_modules_are_left_out),
 		cmocka_unit_test(without_memory_modules_are_not_made),
 		cmocka_unit_test(ranks_without_modules_are_told),
