@@ -16,6 +16,8 @@ const struct np_recipe *const np_recipes[] = {
 	&np_recipe_cann_api_sum,
 	&np_recipe_compute_op_sum,
 	&np_recipe_hccl_sum,
+	&np_recipe_slow_link,
+	&np_recipe_slow_rank,
 };
 const size_t np_n_recipes = sizeof np_recipes / sizeof *np_recipes;
 
