@@ -15,6 +15,8 @@ extern const struct np_recipe np_recipe_slow_rank;
 const struct np_recipe *const np_recipes[] = {
 	&np_recipe_cann_api_sum,
 	&np_recipe_compute_op_sum,
+	&np_recipe_ep_load_balance,
+	&np_recipe_freq_analysis,
 	&np_recipe_hccl_sum,
 	&np_recipe_slow_link,
 	&np_recipe_slow_rank,
