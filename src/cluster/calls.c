@@ -9,6 +9,8 @@ void np_calls_release(struct np_calls *self)
 	np_free(self->dtype);
 	np_free(self->nth);
 	np_free(self->rank);
+	np_free(self->p2p);
+	np_free(self->step);
 	np_free(self->start);
 	np_free(self->dur);
 	np_free(self->size);
@@ -23,11 +25,13 @@ static bool reserve(struct np_calls *self, size_t n)
 	self->dtype = np_realloc(NULL, n, sizeof *self->dtype);
 	self->nth = np_realloc(NULL, n, sizeof *self->nth);
 	self->rank = np_realloc(NULL, n, sizeof *self->rank);
+	self->p2p = np_realloc(NULL, n, sizeof *self->p2p);
+	self->step = np_realloc(NULL, n, sizeof *self->step);
 	self->start = np_realloc(NULL, n, sizeof *self->start);
 	self->dur = np_realloc(NULL, n, sizeof *self->dur);
 	self->size = np_realloc(NULL, n, sizeof *self->size);
 	return self->name && self->type && self->group && self->key && self->dtype && self->nth &&
-	       self->rank && self->start && self->dur && self->size;
+	       self->rank && self->p2p && self->step && self->start && self->dur && self->size;
 }
 
 static void add_rank(struct np_calls *self, size_t rank, const struct np_calls_filter *filter)
@@ -47,6 +51,8 @@ static void add_rank(struct np_calls *self, size_t rank, const struct np_calls_f
 		self->dtype[to] = rows->dtype[i];
 		self->nth[to] = rows->nth[i];
 		self->rank[to] = (uint32_t)rank;
+		self->p2p[to] = rows->p2p[i];
+		self->step[to] = rows->step[i];
 		self->start[to] = rows->start_ns[i];
 		self->dur[to] = rows->dur_ns[i];
 		self->size[to] = rows->size_bytes[i];
@@ -67,10 +73,17 @@ bool np_calls_collect(const struct np_cluster *cluster, const struct np_calls_fi
 	return true;
 }
 
-bool np_calls_instances(const struct np_calls *self, bool repeats, struct np_groups *out)
+bool np_calls_instances(const struct np_calls *self, bool loose, struct np_groups *out)
 {
-	const uint32_t *const keys[] = {self->key, self->name, self->nth};
-	return np_group_rows(self->n, keys, repeats ? 2 : 3, out);
+	/* a step's id is what the framework counts: 32 bits of it tell steps of a run apart */
+	uint32_t *step = np_realloc(NULL, self->n + 1, sizeof *step);
+	for (size_t i = 0; step && i < self->n; i++)
+		step[i] = (uint32_t)self->step[i];
+	const uint32_t *const keys[] = {self->key, self->name, step, self->nth};
+	*out = (struct np_groups){0};
+	bool ok = step && np_group_rows(self->n, keys, loose ? 2 : 4, out);
+	np_free(step);
+	return ok;
 }
 
 np_str np_calls_group(const struct np_calls *self, uint32_t row)

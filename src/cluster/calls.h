@@ -13,7 +13,8 @@ struct np_calls {
 	size_t n;
 	np_id *name, *type, *group, *key, *dtype;
 	uint32_t *nth, *rank; /* row of the cluster */
-	int64_t *start, *dur, *size;
+	uint8_t *p2p;
+	int64_t *start, *dur, *size, *step;
 };
 
 struct np_calls_filter {
@@ -27,9 +28,11 @@ bool np_calls_collect(const struct np_cluster *cluster, const struct np_calls_fi
                       struct np_calls *out);
 void np_calls_release(struct np_calls *self);
 
-/* One group per collective: the same group, name and occurrence (`repeats`: names that occur
- * again on a rank are one, as the official tool has it). */
-bool np_calls_instances(const struct np_calls *self, bool repeats, struct np_groups *out);
+/*
+ * One group per collective: the same group, name, step, and occurrence of the name within the
+ * step. `loose`: of the group and name alone, as the official tool has it.
+ */
+bool np_calls_instances(const struct np_calls *self, bool loose, struct np_groups *out);
 
 static inline int64_t np_calls_rank(const struct np_calls *self, uint32_t row)
 {

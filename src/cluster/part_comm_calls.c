@@ -265,9 +265,13 @@ static bool look_at_summary(struct mapping *self)
 /* Rows are in order of time, and groups keep it. */
 static bool number_occurrences(struct np_digest_comm_calls *rows)
 {
-	struct np_groups groups;
-	const uint32_t *const keys[] = {rows->name, rows->key};
-	bool ok = np_group_rows(rows->n, keys, 2, &groups);
+	struct np_groups groups = {0};
+	uint32_t *step = np_realloc(NULL, rows->n + 1, sizeof *step);
+	for (size_t i = 0; step && i < rows->n; i++)
+		step[i] = (uint32_t)rows->step[i];
+	const uint32_t *const keys[] = {rows->name, rows->key, step};
+	bool ok = step && np_group_rows(rows->n, keys, 3, &groups);
+	np_free(step);
 	for (size_t g = 0; ok && g < groups.n; g++)
 		for (size_t i = 0; i < np_group_size(&groups, g); i++)
 			rows->nth[groups.order[groups.start[g] + i]] = (uint32_t)i;

@@ -40,7 +40,7 @@ extern const struct np_part np_part_comm_ops;
 	X(np_ns, launch_ns, "start of its call of CANN, NP_NO_I64 if unknown")            \
 	X(int64_t, step, "id of the step of its launch, NP_NO_I64 outside every step")    \
 	X(int64_t, size_bytes, "payload, NP_NO_I64 if unknown")                           \
-	X(uint32_t, nth, "how many of this name and group came before it on this rank")   \
+	X(uint32_t, nth, "how many of this name and group came before it in its step")   \
 	X(uint8_t, p2p, "1 point-to-point")                                               \
 	X(uint8_t, within, "1 when --step_id takes it, by its launch")
 
