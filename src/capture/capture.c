@@ -71,9 +71,8 @@ bool np_capture_has_data(const struct np_capture *self)
 
 /* ── loading ── */
 
-#define GIVEN_BY_DB                                                                  \
-	((NP_LOAD_ALL & ~(unsigned)(NP_COMM_SUMMARY | NP_FLOWS | NP_STEP_TRACE)) | \
-	 NP_HOST_CANN)
+#define GIVEN_BY_DB \
+	((NP_LOAD_ALL & ~(unsigned)(NP_COMM_SUMMARY | NP_FLOWS | NP_STEP_TRACE)) | NP_HOST_CANN)
 
 /*
  * Which reader answers which tables. Order matters: a table is taken from the

@@ -9,6 +9,7 @@
 
 #include "cluster/calls.h"
 #include "cluster/cluster_time_part.h"
+#include "cluster/internal.h"
 
 static const double NS_PER_US = 1e3;
 
@@ -31,11 +32,6 @@ static const struct np_column columns[] = {
 	{"memoryNotOverlapComputationCommunication", "us", NP_COL_REAL,
          "of them neither under compute nor under communication"},
 };
-
-const char *np_time_column_name(enum np_time_column column)
-{
-	return columns[column + 2].name;
-}
 
 /* ── rows ── */
 
@@ -119,8 +115,7 @@ static struct np_time_row *row_of_call(const struct making *self, uint32_t call)
 static const struct np_group *metadata_of(const struct making *self, uint32_t call)
 {
 	np_str key = np_cluster_text(self->cluster, self->calls.key[call]);
-	const struct np_capture *capture =
-		self->cluster->ranks.v[self->calls.rank[call]].capture;
+	const struct np_capture *capture = self->cluster->ranks.v[self->calls.rank[call]].capture;
 	uint64_t hash;
 	if (!np_str_to_u64(key, &hash))
 		return NULL;
@@ -176,7 +171,8 @@ static void share_out(struct making *self, size_t instance)
 	int64_t transfer = self->calls.dur[rows[0]];
 	self->out->left_out += !complete;
 	for (size_t i = 1; i < n; i++)
-		transfer = self->calls.dur[rows[i]] < transfer ? self->calls.dur[rows[i]] : transfer;
+		transfer =
+			self->calls.dur[rows[i]] < transfer ? self->calls.dur[rows[i]] : transfer;
 	/* with one rank nobody knows what was waiting: 0, as officially */
 	bool counts = complete && self->n_talking > 1;
 	for (size_t i = 0; i < n; i++) {
@@ -255,6 +251,20 @@ void np_time_rows_release(struct np_time_rows *self)
 {
 	np_vec_release(&self->v);
 	np_free(self->has);
+}
+
+void np_time_rows_tell(const struct np_time_rows *self, struct np_cluster *cluster,
+                       const struct np_recipe *recipe)
+{
+	np_cluster_lacking(cluster, recipe, self->has,
+	                   "step_trace_time.csv, trace_view.json or profiler database");
+	if (self->left_out == 0)
+		return;
+	(void)np_report_finding(cluster->report, "CLUSTER_GROUP_INCOMPLETE", NP_WARNING,
+	                        "%zu collectives are left out of wait and transfer: ranks of "
+	                        "their groups have no data",
+	                        self->left_out);
+	np_cluster_exit(cluster, 3);
 }
 
 void np_time_rows_table(const struct np_time_rows *self, struct np_report *report)

@@ -23,14 +23,14 @@ enum np_time_column {
 };
 
 struct np_time_row {
-	int64_t rank, step; /* step -1: the capture has none */
+	int64_t rank, step;         /* step -1: the capture has none */
 	double us[NP_TIME_COLUMNS]; /* NaN: not known */
 };
 
 struct np_time_rows {
 	NP_VEC(struct np_time_row) v; /* by rank and step */
-	size_t left_out; /* collectives whose group is not complete */
-	bool *has;       /* per rank of the cluster: it has rows */
+	size_t left_out;              /* collectives whose group is not complete */
+	bool *has;                    /* per rank of the cluster: it has rows */
 };
 
 /* What the map must give. */
@@ -40,10 +40,11 @@ extern const struct np_part np_part_cluster_time;
 bool np_time_rows_make(const struct np_cluster *cluster, struct np_time_rows *out);
 void np_time_rows_release(struct np_time_rows *self);
 
+/* Which ranks and collectives are left out; into the report of the cluster. */
+void np_time_rows_tell(const struct np_time_rows *self, struct np_cluster *cluster,
+                       const struct np_recipe *recipe);
+
 /* The report's table ClusterTimeSummary. */
 void np_time_rows_table(const struct np_time_rows *self, struct np_report *report);
-
-/* "computation": name of a column. */
-const char *np_time_column_name(enum np_time_column column);
 
 #endif

@@ -12,15 +12,15 @@
 
 /* ── the part: statistics of one rank ── */
 
-#define APIS_COLUMNS(X)                            \
-	X(np_id, name, "call")                     \
-	X(uint64_t, count, "how many")             \
-	X(int64_t, total_ns, "sum")                \
-	X(int64_t, min_ns, "shortest")             \
-	X(int64_t, max_ns, "longest")              \
-	X(double, q1_ns, "first quartile")         \
-	X(double, median_ns, "median")             \
-	X(double, q3_ns, "third quartile")         \
+#define APIS_COLUMNS(X)                    \
+	X(np_id, name, "call")             \
+	X(uint64_t, count, "how many")     \
+	X(int64_t, total_ns, "sum")        \
+	X(int64_t, min_ns, "shortest")     \
+	X(int64_t, max_ns, "longest")      \
+	X(double, q1_ns, "first quartile") \
+	X(double, median_ns, "median")     \
+	X(double, q3_ns, "third quartile") \
 	X(double, std_ns, "standard deviation of all (n)")
 
 NP_TABLE_STRUCT(np_digest_cann_apis, APIS_COLUMNS);
@@ -54,8 +54,7 @@ static bool pick(const struct np_map_job *job, struct calls *self)
 static bool add_api(const struct np_map_job *job, const struct calls *calls,
                     const struct np_groups *groups, size_t g)
 {
-	struct np_digest_cann_apis *apis =
-		np_digest_table(job->digest, &np_digest_cann_apis_desc);
+	struct np_digest_cann_apis *apis = np_digest_table(job->digest, &np_digest_cann_apis_desc);
 	struct np_describe d;
 	size_t n = np_group_size(groups, g), r = np_rows_add(apis, &np_digest_cann_apis_desc);
 	if (r == SIZE_MAX)
@@ -257,9 +256,8 @@ static void add_source(struct total *self, const struct source *source)
 	uint32_t r = source->row;
 	bool first = self->count == 0;
 	self->count += apis->count[r];
-	self->total = apis->total_ns[r] > INT64_MAX - self->total
-	                      ? INT64_MAX
-	                      : self->total + apis->total_ns[r];
+	self->total = apis->total_ns[r] > INT64_MAX - self->total ? INT64_MAX
+	                                                          : self->total + apis->total_ns[r];
 	self->min = first || apis->min_ns[r] < self->min ? apis->min_ns[r] : self->min;
 	self->max = first || apis->max_ns[r] > self->max ? apis->max_ns[r] : self->max;
 	self->q1 = first || apis->q1_ns[r] < self->q1 ? apis->q1_ns[r] : self->q1;
@@ -272,8 +270,8 @@ static void ranks_cell(const struct np_cluster *cluster, const struct total *sel
 	struct np_buf list = {0};
 	for (size_t i = 0; i < self->n; i++) {
 		const struct source *source = &self->sources[i];
-		int64_t value = max ? source->apis->max_ns[source->row]
-		                    : source->apis->min_ns[source->row];
+		int64_t value =
+			max ? source->apis->max_ns[source->row] : source->apis->min_ns[source->row];
 		if (value == (max ? self->max : self->min))
 			np_buf_printf(&list, "%s%lld", list.len > 0 ? ", " : "",
 			              (long long)cluster->ranks.v[source->rank].rank);
@@ -342,10 +340,9 @@ static void sum_up(const struct np_cluster *cluster, struct all *all,
                    const struct np_groups *groups, size_t g, struct total *out)
 {
 	size_t from = groups->start[g], n = np_group_size(groups, g);
-	*out = (struct total){
-		.sources = &all->grouped[from],
-		.n = n,
-		.name = np_cluster_text(cluster, all->name[np_group_row(groups, g)])};
+	*out = (struct total){.sources = &all->grouped[from],
+	                      .n = n,
+	                      .name = np_cluster_text(cluster, all->name[np_group_row(groups, g)])};
 	for (size_t i = 0; i < n; i++) {
 		const struct source *source = &all->sources[groups->order[from + i]];
 		all->grouped[from + i] = *source;

@@ -16,16 +16,7 @@ static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe 
 	if (ok && rows.v.n == 0) {
 		np_cluster_nothing(cluster, self, "no rank has steps, a step trace or collectives");
 	} else if (ok) {
-		np_cluster_lacking(cluster, self, rows.has,
-		                   "step_trace_time.csv, trace_view.json or profiler database");
-		if (rows.left_out > 0) {
-			(void)np_report_finding(
-				cluster->report, "CLUSTER_GROUP_INCOMPLETE", NP_WARNING,
-				"%zu collectives are left out of wait and transfer: ranks of their "
-				"groups have no data",
-				rows.left_out);
-			np_cluster_exit(cluster, 3);
-		}
+		np_time_rows_tell(&rows, cluster, self);
 		if (!np_export_table(cluster, TABLE))
 			np_time_rows_table(&rows, cluster->report);
 	}

@@ -16,15 +16,15 @@ static const char ABSENT[] = "N/A"; /* as the exporters write it */
 
 /* ── the part ── */
 
-#define OPS_COLUMNS(X)                                        \
-	X(np_id, name, "kernel")                              \
-	X(np_id, type, "operator type")                       \
-	X(np_id, core, "accelerator core")                    \
-	X(np_id, shapes, "input shapes")                      \
+#define OPS_COLUMNS(X)                     \
+	X(np_id, name, "kernel")           \
+	X(np_id, type, "operator type")    \
+	X(np_id, core, "accelerator core") \
+	X(np_id, shapes, "input shapes")   \
 	X(uint32_t, n_runs, "its rows in the table of runs: they follow one another")
 
-#define RUNS_COLUMNS(X)                    \
-	X(int64_t, dur_ns, "duration")     \
+#define RUNS_COLUMNS(X)                \
+	X(int64_t, dur_ns, "duration") \
 	X(uint64_t, times, "how often")
 
 NP_TABLE_STRUCT(np_digest_compute_ops, OPS_COLUMNS);
@@ -298,24 +298,25 @@ static bool fill_table(const struct ops *self, const struct form *form)
 	return ok;
 }
 
-#define TYPE_COLUMNS                                          \
-	{"OpType", "", NP_COL_TEXT, "operator type"},         \
-	{                                                     \
+#define TYPE_COLUMNS                                            \
+	{"OpType", "", NP_COL_TEXT, "operator type"},           \
+	{                                                       \
 		"TaskType", "", NP_COL_TEXT, "accelerator core" \
 	}
 
 static const struct np_column all_columns[] = {TYPE_COLUMNS, NP_DESCRIBE_COLUMNS};
 static const struct np_column type_columns[] = {
 	TYPE_COLUMNS, NP_DESCRIBE_COLUMNS, {"Rank", "", NP_COL_INT, "rank"}};
-static const struct np_column name_columns[] = {
-	{"OpName", "", NP_COL_TEXT, "kernel"},
-	TYPE_COLUMNS,
-	{"InputShapes", "", NP_COL_TEXT, "input shapes"},
-	NP_DESCRIBE_COLUMNS,
-	{"Rank", "", NP_COL_INT, "rank"}};
+static const struct np_column name_columns[] = {{"OpName", "", NP_COL_TEXT, "kernel"},
+                                                TYPE_COLUMNS,
+                                                {"InputShapes", "", NP_COL_TEXT, "input shapes"},
+                                                NP_DESCRIBE_COLUMNS,
+                                                {"Rank", "", NP_COL_INT, "rank"}};
 
-#define FORM(id, title, columns, by_name, by_rank) \
-	{id, title, columns, sizeof(columns) / sizeof *(columns), by_name, by_rank}
+#define FORM(id, title, columns, by_name, by_rank)                                        \
+	{                                                                                 \
+		id, title, columns, sizeof(columns) / sizeof *(columns), by_name, by_rank \
+	}
 
 static const struct form forms[] = {
 	FORM("ComputeOpAllRankStats", "Compute kernels by type", all_columns, false, false),

@@ -12,8 +12,8 @@ enum { TOP_GROUPS = 20 };
 
 /* ── the part ── */
 
-#define TOKENS_COLUMNS(X)                            \
-	X(int64_t, tokens, "of all calls together")  \
+#define TOKENS_COLUMNS(X)                           \
+	X(int64_t, tokens, "of all calls together") \
 	X(uint64_t, calls, "with shapes that tell")
 
 NP_TABLE_STRUCT(np_digest_tokens, TOKENS_COLUMNS);
@@ -63,8 +63,7 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 	for (size_t i = 0; i < k->n && i < p->kernel_shapes.n; i++) {
 		if (!np_str_is(np_intern_get(&p->strings, k->type[i]), "GroupedMatmul") ||
 		    k->start_ns[i] < job->from_ns || k->start_ns[i] + k->dur_ns[i] > job->to_ns ||
-		    !tokens_of(np_intern_get(&p->strings, p->kernel_shapes.in_shapes[i]),
-		               &tokens))
+		    !tokens_of(np_intern_get(&p->strings, p->kernel_shapes.in_shapes[i]), &tokens))
 			continue;
 		sum = tokens > INT64_MAX - sum ? INT64_MAX : sum + tokens;
 		calls++;
@@ -110,8 +109,7 @@ static const struct np_group *ep_group(const struct np_cluster *cluster,
 	for (size_t n = 0; n < n_names; n++)
 		for (size_t g = 0; g < capture->n_groups; g++)
 			if (np_str_is(np_str_of(capture->groups[g].name), names[n]) &&
-			    (cluster->options->compat ||
-			     has_rank(&capture->groups[g], rank->rank)))
+			    (cluster->options->compat || has_rank(&capture->groups[g], rank->rank)))
 				return &capture->groups[g];
 	return NULL;
 }
@@ -136,8 +134,7 @@ static const char *ranks_text(struct np_cluster *cluster, const struct np_group 
 	struct np_buf text = {0};
 	for (size_t i = 0; i < group->n_ranks; i++)
 		np_buf_printf(&text, "%s%lld", i > 0 ? "," : "", (long long)group->ranks[i]);
-	const char *copy =
-		text.failed ? NULL : np_arena_cstr(&cluster->arena, np_buf_str(&text));
+	const char *copy = text.failed ? NULL : np_arena_cstr(&cluster->arena, np_buf_str(&text));
 	np_buf_release(&text);
 	return copy;
 }
@@ -255,8 +252,7 @@ static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe 
 		has[r] = !rank->digest || (group && tokens->n > 0);
 		if (!group || tokens->n == 0)
 			continue;
-		loads[n] = (struct load){ranks_text(cluster, group), rank->rank,
-		                         tokens->tokens[0]};
+		loads[n] = (struct load){ranks_text(cluster, group), rank->rank, tokens->tokens[0]};
 		ok = loads[n++].ep_ranks != NULL;
 	}
 	if (ok && n == 0) {

@@ -16,8 +16,8 @@ static const double MAX_IDLE_SHARE = 0.5;
 
 /* ── the part: each clock that was seen, ascending ── */
 
-#define CLOCKS_COLUMNS(X)          \
-	X(double, mhz, "clock")    \
+#define CLOCKS_COLUMNS(X)       \
+	X(double, mhz, "clock") \
 	X(uint64_t, samples, "how often")
 
 NP_TABLE_STRUCT(np_digest_clocks, CLOCKS_COLUMNS);
@@ -77,9 +77,9 @@ enum verdict { NO_SAMPLES, NOMINAL, IDLE, ABNORMAL };
 
 struct clocks {
 	struct np_cluster *cluster;
-	double seen_most;  /* of all samples; NaN without any */
-	double idle;       /* the lowest one seen that is low enough; NaN: none */
-	enum verdict *of;  /* per rank */
+	double seen_most; /* of all samples; NaN without any */
+	double idle;      /* the lowest one seen that is low enough; NaN: none */
+	enum verdict *of; /* per rank */
 	size_t count[ABNORMAL + 1];
 };
 

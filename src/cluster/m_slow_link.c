@@ -66,8 +66,8 @@ static bool reserve(struct judging *self)
 	self->instance = np_realloc(NULL, n, sizeof *self->instance);
 	self->values = np_realloc(NULL, n, sizeof *self->values);
 	self->reals = np_realloc(NULL, n, sizeof *self->reals);
-	return self->transmit && self->related && self->last && self->size_low &&
-	       self->size_high && self->instance && self->values && self->reals;
+	return self->transmit && self->related && self->last && self->size_low && self->size_high &&
+	       self->instance && self->values && self->reals;
 }
 
 static void relate(struct judging *self, size_t instance)
@@ -128,8 +128,7 @@ static void sum_up(const struct judging *self, struct sum *out)
 	double above = out->d.max - out->d.mean, below = out->d.mean - out->d.min;
 	double farthest = above > below ? above : below;
 	double pop = n > 1 ? out->d.std * sqrt((double)(n - 1) / (double)n) : 0;
-	out->kept = pop > 0 && farthest > SIGMAS * pop &&
-	            self->calls.size[rows[0]] != NP_NO_I64;
+	out->kept = pop > 0 && farthest > SIGMAS * pop && self->calls.size[rows[0]] != NP_NO_I64;
 	out->offset = farthest / out->d.std;
 }
 
@@ -161,8 +160,7 @@ static const struct np_column sum_columns[] = {
  * official tool gives the first one it meets. */
 static int64_t extreme_rank(const struct judging *self, uint32_t row)
 {
-	return np_calls_rank(&self->calls,
-	                     self->cluster->options->compat ? row : self->last[row]);
+	return np_calls_rank(&self->calls, self->cluster->options->compat ? row : self->last[row]);
 }
 
 static void sum_row(const struct judging *self, const struct sum *sum, struct np_table *table)
@@ -217,8 +215,8 @@ static void op_row(const struct judging *self, uint32_t row, struct np_table *ta
 /* Returns how many groups were kept, SIZE_MAX: out of memory. */
 static size_t three_sigma(struct judging *self)
 {
-	size_t kept = 0, top = self->cluster->options->top ? self->cluster->options->top
-	                                                   : DEFAULT_TOP;
+	size_t kept = 0,
+	       top = self->cluster->options->top ? self->cluster->options->top : DEFAULT_TOP;
 	struct sum *sums = np_realloc(NULL, self->like.n + 1, sizeof *sums);
 	if (!sums)
 		return SIZE_MAX;
@@ -240,8 +238,7 @@ static size_t three_sigma(struct judging *self)
 			sum_row(self, &sums[i], sum_table);
 		for (size_t i = 0; i < kept; i++)
 			for (size_t j = 0; j < np_group_size(&self->like, sums[i].group); j++)
-				op_row(self,
-				       self->like.order[self->like.start[sums[i].group] + j],
+				op_row(self, self->like.order[self->like.start[sums[i].group] + j],
 				       op_table);
 	}
 	np_free(sums);
@@ -277,9 +274,8 @@ static bool judge_like(struct judging *self, size_t g)
 		if (rows[i] != np_group_row(&self->instances, instance) ||
 		    !(value > ROBUST_RATIO * median) || !(off > ROBUST_Z * sigma))
 			continue;
-		if (!np_vec_push(&self->outliers,
-		                 (struct outlier){instance, median, value / median,
-		                                  sigma > 0 ? off / sigma : NAN}))
+		if (!np_vec_push(&self->outliers, (struct outlier){instance, median, value / median,
+		                                                   sigma > 0 ? off / sigma : NAN}))
 			return false;
 	}
 	return true;
@@ -308,9 +304,9 @@ static double excess(const struct judging *self, const struct outlier *outlier)
 
 static void outlier_rows(const struct judging *self)
 {
-	struct np_table *table = NP_REPORT_TABLE(self->cluster->report, "SlowLinkOutliers",
-	                                         "Collectives slower than their like (median)",
-	                                         outlier_columns);
+	struct np_table *table =
+		NP_REPORT_TABLE(self->cluster->report, "SlowLinkOutliers",
+	                        "Collectives slower than their like (median)", outlier_columns);
 	for (size_t i = 0; i < self->outliers.n; i++) {
 		const struct outlier *outlier = &self->outliers.v[i];
 		uint32_t row = np_group_row(&self->instances, outlier->instance);
@@ -373,8 +369,9 @@ static bool tell_groups(struct judging *self)
 	struct np_groups groups = {0};
 	uint32_t *keys = np_realloc(NULL, n + 1, sizeof *keys);
 	for (size_t i = 0; keys && i < n; i++)
-		keys[i] = self->calls.key[np_group_row(&self->instances,
-		                                       self->outliers.v[i].instance)];
+		keys[i] =
+			self->calls
+				.key[np_group_row(&self->instances, self->outliers.v[i].instance)];
 	const uint32_t *const columns[] = {keys};
 	bool ok = keys && np_group_rows(n, columns, 1, &groups);
 	struct blame *blames = ok ? np_calloc(groups.n + 1, sizeof *blames) : NULL;

@@ -25,10 +25,10 @@ struct voting {
 	uint32_t *key;              /* of each instance */
 	int64_t *values, *scratch;
 	bool *low;
-	uint8_t *slow;       /* per call: it is a vote against its rank */
-	uint64_t *votes;     /* per rank of the cluster */
-	double *late_ns;     /* per rank: by how much it was later than the second last */
-	struct op *ops;      /* that have slow ranks */
+	uint8_t *slow;   /* per call: it is a vote against its rank */
+	uint64_t *votes; /* per rank of the cluster */
+	double *late_ns; /* per rank: by how much it was later than the second last */
+	struct op *ops;  /* that have slow ranks */
 	size_t n_ops, judged, too_few, uneven_groups;
 };
 
@@ -86,8 +86,7 @@ static void accuse(struct voting *self, size_t instance, size_t n)
 		uint32_t row = rows[i];
 		self->slow[row] = 1;
 		self->votes[self->calls.rank[row]]++;
-		self->late_ns[self->calls.rank[row]] +=
-			(double)(self->values[1] - self->values[0]);
+		self->late_ns[self->calls.rank[row]] += (double)(self->values[1] - self->values[0]);
 		if (self->calls.start[row] < op->first_start)
 			op->first_start = self->calls.start[row];
 	}
@@ -151,11 +150,11 @@ static int by_votes(const void *a, const void *b)
 
 static void tell_worst(const struct voting *self, const struct accused *worst)
 {
-	struct np_finding *finding = np_report_finding(
-		self->cluster->report, "SLOW_RANK", NP_WARNING,
-		"rank %lld was the last by far at %llu of %zu collectives",
-		(long long)self->cluster->ranks.v[worst->rank].rank,
-		(unsigned long long)worst->votes, self->judged);
+	struct np_finding *finding =
+		np_report_finding(self->cluster->report, "SLOW_RANK", NP_WARNING,
+	                          "rank %lld was the last by far at %llu of %zu collectives",
+	                          (long long)self->cluster->ranks.v[worst->rank].rank,
+	                          (unsigned long long)worst->votes, self->judged);
 	np_finding_detail(finding, "Everybody else in the group waited for it.");
 	np_finding_evidence(finding, NULL, "slowAffectCount", "SlowRank",
 	                    "together %.3f us later than the last but one",
@@ -169,8 +168,8 @@ static bool rank_table(const struct voting *self)
 	size_t n = 0;
 	struct np_cluster *cluster = self->cluster;
 	struct accused *all = np_realloc(NULL, cluster->ranks.n + 1, sizeof *all);
-	struct np_table *table = NP_REPORT_TABLE(cluster->report, "SlowRank",
-	                                         "Ranks that were last", rank_columns);
+	struct np_table *table =
+		NP_REPORT_TABLE(cluster->report, "SlowRank", "Ranks that were last", rank_columns);
 	for (size_t r = 0; all && r < cluster->ranks.n; r++)
 		if (self->votes[r] > 0)
 			all[n++] = (struct accused){self->votes[r], r};

@@ -21,8 +21,8 @@ struct timing {
 	struct np_digest_step_times *rows;
 	struct np_step_finder steps;
 	struct np_launches launches;
-	struct np_map row_of;   /* step → row */
-	uint32_t memcpy_id;     /* of the profile's strings */
+	struct np_map row_of; /* step → row */
+	uint32_t memcpy_id;   /* of the profile's strings */
 };
 
 /* The row of a step, made when it is not there; SIZE_MAX: out of memory. */
@@ -209,8 +209,7 @@ static size_t collect_blocks(const struct timing *self, struct block *v)
 	for (size_t i = 0; compat && i < ops->n; i++) {
 		np_ns at = np_launch_of(&self->launches, ops->conn[i]);
 		if (at != NP_NO_I64 && in_range(self, at))
-			v[n++] = (struct block){ops->start_ns[i],
-			                        ops->start_ns[i] + ops->dur_ns[i],
+			v[n++] = (struct block){ops->start_ns[i], ops->start_ns[i] + ops->dur_ns[i],
 			                        step_at(self, at), false};
 	}
 	return n;
@@ -264,13 +263,12 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 	const struct np_profile *profile = job->profile;
 	struct timing self = {.job = job,
 	                      .rows = np_digest_table(job->digest, &np_digest_step_times_desc),
-	                      .memcpy_id = np_intern_find(&profile->strings,
-	                                                  NP_STR("MEMCPY_ASYNC"))};
+	                      .memcpy_id =
+	                              np_intern_find(&profile->strings, NP_STR("MEMCPY_ASYNC"))};
 	np_map_init(&self.row_of);
 	np_map_init(&self.launches.row_of);
 	bool ok = np_step_finder_init(&self.steps, &profile->steps) &&
-	          np_launches_init(&self.launches, profile) && add_steps(&self) &&
-	          add_trace(&self);
+	          np_launches_init(&self.launches, profile) && add_steps(&self) && add_trace(&self);
 	/* the official table has a row for a capture without STEP_TIME */
 	if (ok && self.steps.n == 0 && !job->options->has_step &&
 	    (job->options->compat || self.rows->n == 0) && profile->loaded != 0)

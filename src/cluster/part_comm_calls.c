@@ -116,10 +116,9 @@ static bool set_names(struct mapping *self, size_t r, uint32_t name, uint32_t gr
 	char key[NP_GROUP_KEY_SIZE];
 	np_str text = text_of(self, name);
 	group = group_of(self, name, group);
-	rows->p2p[r] = self->job->options->compat
-	                       ? np_str_contains(text, NP_STR("send")) ||
-	                                 np_str_contains(text, NP_STR("receive"))
-	                       : np_is_p2p_name(text);
+	rows->p2p[r] = self->job->options->compat ? np_str_contains(text, NP_STR("send")) ||
+	                                                    np_str_contains(text, NP_STR("receive"))
+	                                          : np_is_p2p_name(text);
 	if (group != NP_ID_NONE)
 		np_group_key(text_of(self, group), key);
 	return add_text(self, text, &rows->name[r]) && add_text(self, type, &rows->type[r]) &&
@@ -134,9 +133,9 @@ static int64_t dtype_bytes(np_str dtype)
 	static const struct {
 		const char *name;
 		int bytes;
-	} sizes[] = {{"INT8", 1},   {"UINT8", 1},  {"INT16", 2},   {"UINT16", 2}, {"FP16", 2},
-	             {"BFP16", 2},  {"BF16", 2},   {"INT32", 4},   {"UINT32", 4}, {"FP32", 4},
-	             {"INT64", 8},  {"UINT64", 8}, {"FP64", 8},    {"INT128", 16}};
+	} sizes[] = {{"INT8", 1},  {"UINT8", 1},  {"INT16", 2}, {"UINT16", 2}, {"FP16", 2},
+	             {"BFP16", 2}, {"BF16", 2},   {"INT32", 4}, {"UINT32", 4}, {"FP32", 4},
+	             {"INT64", 8}, {"UINT64", 8}, {"FP64", 8},  {"INT128", 16}};
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		if (np_str_is(dtype, sizes[i].name))
 			return sizes[i].bytes;
@@ -209,8 +208,8 @@ static enum np_status add_summary(struct mapping *self, size_t i, struct np_err 
 	rows->dur_ns[r] = llround(dur);
 	rows->conn[r] = rows->launch_ns[r] = NP_NO_I64;
 	rows->step[r] = t->step[i];
-	rows->within[r] = !options->has_step || t->step[i] == options->step ||
-	                  t->step[i] == NP_NO_I64;
+	rows->within[r] =
+		!options->has_step || t->step[i] == options->step || t->step[i] == NP_NO_I64;
 	rows->size_bytes[r] = self->summary_bytes[i];
 	rows->nth[r] = 0;
 	rows->dtype[r] = NP_ID_NONE;

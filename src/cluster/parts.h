@@ -28,20 +28,20 @@ extern const struct np_part np_part_comm_ops;
  * The same for what looks at launches, steps and payloads; and where no op is recorded
  * singly, those of communication.json or analysis.db (lite captures).
  */
-#define NP_DIGEST_COMM_CALLS_COLUMNS(X)                                                   \
-	X(np_id, name, "hcom_allReduce__865_0_1")                                         \
-	X(np_id, type, "hcom_allReduce_")                                                 \
-	X(np_id, group, "group as recorded, NP_ID_NONE if unknown")                       \
-	X(np_id, key, "the same group on every rank and in every format: its hash")       \
-	X(np_id, dtype, "data type")                                                      \
-	X(np_ns, start_ns, "start on the device")                                         \
-	X(np_ns, dur_ns, "duration")                                                      \
-	X(int64_t, conn, "connection to the launch, NP_NO_I64 if unknown")                \
-	X(np_ns, launch_ns, "start of its call of CANN, NP_NO_I64 if unknown")            \
-	X(int64_t, step, "id of the step of its launch, NP_NO_I64 outside every step")    \
-	X(int64_t, size_bytes, "payload, NP_NO_I64 if unknown")                           \
-	X(uint32_t, nth, "how many of this name and group came before it in its step")   \
-	X(uint8_t, p2p, "1 point-to-point")                                               \
+#define NP_DIGEST_COMM_CALLS_COLUMNS(X)                                                \
+	X(np_id, name, "hcom_allReduce__865_0_1")                                      \
+	X(np_id, type, "hcom_allReduce_")                                              \
+	X(np_id, group, "group as recorded, NP_ID_NONE if unknown")                    \
+	X(np_id, key, "the same group on every rank and in every format: its hash")    \
+	X(np_id, dtype, "data type")                                                   \
+	X(np_ns, start_ns, "start on the device")                                      \
+	X(np_ns, dur_ns, "duration")                                                   \
+	X(int64_t, conn, "connection to the launch, NP_NO_I64 if unknown")             \
+	X(np_ns, launch_ns, "start of its call of CANN, NP_NO_I64 if unknown")         \
+	X(int64_t, step, "id of the step of its launch, NP_NO_I64 outside every step") \
+	X(int64_t, size_bytes, "payload, NP_NO_I64 if unknown")                        \
+	X(uint32_t, nth, "how many of this name and group came before it in its step") \
+	X(uint8_t, p2p, "1 point-to-point")                                            \
 	X(uint8_t, within, "1 when --step_id takes it, by its launch")
 
 NP_TABLE_STRUCT(np_digest_comm_calls, NP_DIGEST_COMM_CALLS_COLUMNS);

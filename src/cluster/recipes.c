@@ -14,6 +14,7 @@ extern const struct np_recipe np_recipe_slow_rank;
 
 const struct np_recipe *const np_recipes[] = {
 	&np_recipe_cann_api_sum,
+	&np_recipe_cluster_time_compare_summary,
 	&np_recipe_cluster_time_summary,
 	&np_recipe_compute_op_sum,
 	&np_recipe_ep_load_balance,
