@@ -206,11 +206,7 @@ static void group_row(const struct ops *self, const struct np_groups *groups, si
 	np_cell_text(table, name);
 	np_group_key(name, key);
 	size_t len = strlen(key);
-	if (np_is_lane_number(name))
-		np_cell_text(table,
-		             np_comm_domain(np_cluster_text(self->cluster, self->name[rows[0]])));
-	else
-		np_cell_cstr(table, len > ID_DIGITS ? key + len - ID_DIGITS : key);
+	np_cell_cstr(table, len > ID_DIGITS ? key + len - ID_DIGITS : key);
 	np_cell_text(table, np_buf_str(&ranks));
 	np_buf_release(&ranks);
 }

@@ -13,6 +13,20 @@ static np_str type_of(np_str name)
 	return name;
 }
 
+/* The group of an op; where the trace has only the number of its lane, which is another group
+ * on another rank, the end of the hash that stands in the op's name. */
+static bool set_group(const struct np_map_job *job, size_t i, np_id *out)
+{
+	const struct np_comm_ops *ops = &job->profile->comm_ops;
+	const struct np_intern *strings = &job->profile->strings;
+	np_str domain = np_comm_domain(np_intern_get(strings, ops->name[i]));
+	if (ops->group[i] == NP_ID_NONE || domain.len == 0 ||
+	    !np_is_lane_number(np_intern_get(strings, ops->group[i])))
+		return np_digest_string(job->digest, strings, ops->group[i], out);
+	*out = np_intern_add(&job->digest->strings, domain);
+	return *out != NP_ID_NONE;
+}
+
 static enum np_status map(const struct np_map_job *job, struct np_err *err)
 {
 	const struct np_comm_ops *ops = &job->profile->comm_ops;
@@ -31,7 +45,7 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 		                              type_of(np_intern_get(strings, ops->name[i])));
 		if (rows->type[r] == NP_ID_NONE ||
 		    !np_digest_string(job->digest, strings, ops->name[i], &rows->name[r]) ||
-		    !np_digest_string(job->digest, strings, ops->group[i], &rows->group[r]) ||
+		    !set_group(job, i, &rows->group[r]) ||
 		    !np_digest_string(job->digest, strings, ops->dtype[i], &rows->dtype[r]))
 			return np_err_nomem(err);
 	}
@@ -42,7 +56,7 @@ static const struct np_table_desc *const tables[] = {&np_digest_comm_ops_desc, N
 
 const struct np_part np_part_comm_ops = {
 	.name = "comm_ops",
-	.revision = 1,
+	.revision = 2,
 	.load = NP_COMM,
 	.tables = tables,
 	.map = map,

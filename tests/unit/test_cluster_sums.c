@@ -182,22 +182,49 @@ static void tokens_are_the_first_dimensions_but_of_weights_and_list(void **state
 
 /* ── groups of text captures ── */
 
-static void a_group_named_by_its_hash_ends_in_its_id(void **state)
+/* Lanes of the trace as "Group NAME Communication", with one collective each. */
+static void traced(const char *root, int rank, const char *group)
 {
+	char path[160], text[1024];
+	(void)snprintf(path, sizeof path, "h_%d_20250601080000000_ascend_pt/profiler_info_%d.json",
+	               rank, rank);
+	tree_put(root, path, "{}");
+	(void)snprintf(text, sizeof text,
+	               "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":4,\"tid\":0,\"args\":"
+	               "{\"name\":\"Communication\"}},{\"name\":\"thread_name\",\"ph\":\"M\","
+	               "\"pid\":4,\"tid\":0,\"args\":{\"name\":\"Group %s Communication\"}},"
+	               "{\"name\":\"hcom_allReduce__271_0_1\",\"pid\":4,\"tid\":0,\"ts\":"
+	               "\"1700000000000000.000\",\"dur\":5.5,\"args\":{\"connection_id\":1},"
+	               "\"ph\":\"X\"}]",
+	               group);
+	(void)snprintf(path, sizeof path,
+	               "h_%d_20250601080000000_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json",
+	               rank);
+	tree_put(root, path, text);
+}
+
+static void a_group_of_a_trace_has_its_id(void **state)
+{
+	static const char *const names[][2] = {
+		{"11022204950826225271", "11022204950826225271"}, /* the hash */
+		{"0", "271"},                                     /* the number of a lane */
+	};
+	char root[TREE_PATH];
 	(void)state;
-	const char *dir = shared_path("data/ddp2/text/level2");
-	if (!dir)
-		skip();
-	struct np_report *report = cluster_run(dir, "hccl_sum", NULL);
-	const struct np_table *table = cluster_table(report, "HcclGroupNameMap");
-	assert_non_null(table);
-	assert_str(np_table_cell(table, 0, 0)->s, "11022204950826225271");
-	assert_str(np_table_cell(table, 0, 1)->s, "271");
-	np_report_free(report);
-	dir = shared_path("data/ddp2/text/level0"); /* lanes are numbered */
-	report = cluster_run(dir, "hccl_sum", NULL);
-	assert_str(np_table_cell(cluster_table(report, "HcclGroupNameMap"), 0, 1)->s, "271");
-	np_report_free(report);
+	tree_new(root);
+	for (size_t i = 0; i < 2; i++) {
+		traced(root, 0, names[i][0]);
+		traced(root, 1, names[i][0]);
+		struct np_report *report = cluster_run(root, "hccl_sum", NULL);
+		const struct np_table *table = cluster_table(report, "HcclGroupNameMap");
+		assert_non_null(table);
+		assert_int_equal(np_table_rows(table), 1);
+		assert_str(np_table_cell(table, 0, 0)->s, names[i][1]);
+		assert_str(np_table_cell(table, 0, 1)->s, "271");
+		assert_str(np_table_cell(table, 0, 2)->s, "0;1");
+		np_report_free(report);
+	}
+	tree_remove(root);
 }
 
 int main(void)
@@ -207,7 +234,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_recorded_is_told),
 		cmocka_unit_test(the_nominal_clock_is_that_of_the_data),
 		cmocka_unit_test(tokens_are_the_first_dimensions_but_of_weights_and_list),
-		cmocka_unit_test(a_group_named_by_its_hash_ends_in_its_id),
+		cmocka_unit_test(a_group_of_a_trace_has_its_id),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
