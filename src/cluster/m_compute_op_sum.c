@@ -11,6 +11,7 @@
 #include "cluster/grouping.h"
 #include "cluster/internal.h"
 #include "cluster/stats.h"
+#include "report/lang.h"
 
 static const char ABSENT[] = "N/A"; /* as the exporters write it */
 
@@ -319,10 +320,10 @@ static const struct np_column name_columns[] = {{"OpName", "", NP_COL_TEXT, "ker
 	}
 
 static const struct form forms[] = {
-	FORM("ComputeOpAllRankStats", "Compute kernels by type", all_columns, false, false),
-	FORM("ComputeOpPerRankStatsByOpType", "Compute kernels by type and rank", type_columns,
-             false, true),
-	FORM("ComputeOpPerRankStatsByOpName", "Compute kernels by name, shapes and rank",
+	FORM("ComputeOpAllRankStats", NP_N("Compute kernels by type"), all_columns, false, false),
+	FORM("ComputeOpPerRankStatsByOpType", NP_N("Compute kernels by type and rank"),
+             type_columns, false, true),
+	FORM("ComputeOpPerRankStatsByOpName", NP_N("Compute kernels by name, shapes and rank"),
              name_columns, true, true),
 };
 

@@ -25,10 +25,11 @@ struct voting {
 	uint32_t *key;              /* of each instance */
 	int64_t *values, *scratch;
 	bool *low;
-	uint8_t *slow;   /* per call: it is a vote against its rank */
-	uint64_t *votes; /* per rank of the cluster */
-	double *late_ns; /* per rank: by how much it was later than the second last */
-	struct op *ops;  /* that have slow ranks */
+	uint8_t *slow;       /* per call: it is a vote against its rank */
+	uint64_t *votes;     /* per rank of the cluster */
+	uint64_t *judged_of; /* per rank: collectives that were judged and that it has */
+	double *late_ns;     /* per rank: by how much it was later than the second last */
+	struct op *ops;      /* that have slow ranks */
 	size_t n_ops, judged, too_few, uneven_groups;
 };
 
@@ -43,6 +44,7 @@ static void release(struct voting *self)
 	np_free(self->low);
 	np_free(self->slow);
 	np_free(self->votes);
+	np_free(self->judged_of);
 	np_free(self->late_ns);
 	np_free(self->ops);
 }
@@ -63,9 +65,10 @@ static bool prepare(struct voting *self)
 	self->low = np_realloc(NULL, n, sizeof *self->low);
 	self->slow = np_calloc(n, sizeof *self->slow);
 	self->votes = np_calloc(n_ranks, sizeof *self->votes);
+	self->judged_of = np_calloc(n_ranks, sizeof *self->judged_of);
 	self->late_ns = np_calloc(n_ranks, sizeof *self->late_ns);
 	if (!self->key || !self->ops || !self->values || !self->scratch || !self->low ||
-	    !self->slow || !self->votes || !self->late_ns)
+	    !self->slow || !self->votes || !self->judged_of || !self->late_ns)
 		return false;
 	for (size_t i = 0; i < self->instances.n; i++)
 		self->key[i] = self->calls.key[np_group_row(&self->instances, i)];
@@ -103,6 +106,8 @@ static void judge(struct voting *self, size_t instance)
 		return;
 	}
 	self->judged++;
+	for (size_t i = 0; i < n; i++)
+		self->judged_of[self->calls.rank[rows[i]]]++;
 	if (np_low_outliers(self->values, n, self->scratch, self->low) > 0)
 		accuse(self, instance, n);
 }
@@ -150,11 +155,11 @@ static int by_votes(const void *a, const void *b)
 
 static void tell_worst(const struct voting *self, const struct accused *worst)
 {
-	struct np_finding *finding =
-		np_report_finding(self->cluster->report, "SLOW_RANK", NP_WARNING,
-	                          "rank %lld was the last by far at %llu of %zu collectives",
-	                          (long long)self->cluster->ranks.v[worst->rank].rank,
-	                          (unsigned long long)worst->votes, self->judged);
+	struct np_finding *finding = np_report_finding(
+		self->cluster->report, "SLOW_RANK", NP_WARNING,
+		"rank %lld was the last by far at %llu of its %llu collectives",
+		(long long)self->cluster->ranks.v[worst->rank].rank,
+		(unsigned long long)worst->votes, (unsigned long long)self->judged_of[worst->rank]);
 	np_finding_detail(finding, "Everybody else in the group waited for it.");
 	np_finding_evidence(finding, NULL, "slowAffectCount", "SlowRank",
 	                    "together %.3f us later than the last but one",
