@@ -427,7 +427,7 @@ static bool conclude(struct judging *self, const struct np_recipe *recipe)
 		(void)np_report_finding(
 			cluster->report, "SLOW_LINK_NONE", NP_INFO,
 			"no slow link found: none of %zu collectives is slower than its like",
-			self->instances.n);
+			cluster->options->compat ? self->instances.n : self->judged);
 	return true;
 }
 

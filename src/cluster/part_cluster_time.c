@@ -268,7 +268,8 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 	np_map_init(&self.row_of);
 	np_map_init(&self.launches.row_of);
 	bool ok = np_step_finder_init(&self.steps, &profile->steps) &&
-	          np_launches_init(&self.launches, profile) && add_steps(&self) && add_trace(&self);
+	          (!job->options->compat || np_launches_init(&self.launches, profile, true)) &&
+	          add_steps(&self) && add_trace(&self);
 	/* the official table has a row for a capture without STEP_TIME */
 	if (ok && self.steps.n == 0 && !job->options->has_step &&
 	    (job->options->compat || self.rows->n == 0) && profile->loaded != 0)

@@ -33,16 +33,26 @@ bool np_is_comm_op_name(np_str name)
 
 /* ── launches ── */
 
-bool np_launches_init(struct np_launches *self, const struct np_profile *profile)
+/* Put in the place of a row: the connection is wanted, and its call was not met yet. */
+#define UNSEEN (NP_NO_U32 - 1)
+
+bool np_launches_init(struct np_launches *self, const struct np_profile *profile, bool all)
 {
 	const struct np_host_ops *ops = &profile->host_ops;
+	const struct np_comm_ops *wanted = &profile->comm_ops;
 	bool ok = true;
 	*self = (struct np_launches){.ops = ops};
 	np_map_init(&self->row_of);
-	for (size_t i = 0; ok && i < ops->n; i++)
-		if (np_is_cann_layer(ops->layer[i]) && ops->conn[i] != NP_NO_I64 &&
-		    np_map_get(&self->row_of, (uint64_t)ops->conn[i], NP_NO_U32) == NP_NO_U32)
-			ok = np_map_put(&self->row_of, (uint64_t)ops->conn[i], (uint32_t)i);
+	for (size_t i = 0; ok && !all && i < wanted->n; i++)
+		if (wanted->conn[i] != NP_NO_I64)
+			ok = np_map_put(&self->row_of, (uint64_t)wanted->conn[i], UNSEEN);
+	for (size_t i = 0; ok && i < ops->n; i++) {
+		if (!np_is_cann_layer(ops->layer[i]) || ops->conn[i] == NP_NO_I64)
+			continue;
+		uint64_t conn = (uint64_t)ops->conn[i];
+		if (np_map_get(&self->row_of, conn, NP_NO_U32) == (all ? NP_NO_U32 : UNSEEN))
+			ok = np_map_put(&self->row_of, conn, (uint32_t)i);
+	}
 	return ok;
 }
 
@@ -56,7 +66,7 @@ np_ns np_launch_of(const struct np_launches *self, int64_t conn)
 	uint32_t row = NP_NO_U32;
 	if (conn != NP_NO_I64)
 		row = np_map_get(&self->row_of, (uint64_t)conn, NP_NO_U32);
-	return row != NP_NO_U32 ? self->ops->start_ns[row] : NP_NO_I64;
+	return row < UNSEEN ? self->ops->start_ns[row] : NP_NO_I64;
 }
 
 /* ── the map ── */
@@ -281,7 +291,7 @@ static bool number_occurrences(struct np_digest_comm_calls *rows)
 static enum np_status fill(struct mapping *self, struct np_err *err)
 {
 	const struct np_profile *profile = self->profile;
-	if (!np_launches_init(&self->launches, profile) ||
+	if (!np_launches_init(&self->launches, profile, false) ||
 	    !np_step_finder_init(&self->steps, &profile->steps) || !look_at_summary(self))
 		return np_err_nomem(err);
 	for (size_t i = 0; i < profile->comm_ops.n; i++)

@@ -65,8 +65,9 @@ struct np_launches {
 	struct np_map row_of; /* connection → row in host_ops */
 	const struct np_host_ops *ops;
 };
-/* false: out of memory. Release in every case. */
-bool np_launches_init(struct np_launches *self, const struct np_profile *profile);
+/* all: of every connection, else of those of comm_ops. false: out of memory. Release in every
+ * case. */
+bool np_launches_init(struct np_launches *self, const struct np_profile *profile, bool all);
 void np_launches_release(struct np_launches *self);
 np_ns np_launch_of(const struct np_launches *self, int64_t conn); /* or NP_NO_I64 */
 
