@@ -20,7 +20,7 @@ struct timing {
 	const struct np_map_job *job;
 	struct np_digest_step_times *rows;
 	struct np_step_finder steps;
-	struct np_launches launches;
+	struct np_cann_calls launches;
 	struct np_map row_of; /* step → row */
 	uint32_t memcpy_id;   /* of the profile's strings */
 };
@@ -201,13 +201,13 @@ static size_t collect_blocks(const struct timing *self, struct block *v)
 		bool copy = is_copy(self, i);
 		if (!copy && (!compat || !t->compute[i] || t->dur_ns[i] == 0))
 			continue;
-		np_ns at = copy ? t->start_ns[i] : np_launch_of(&self->launches, t->conn[i]);
+		np_ns at = copy ? t->start_ns[i] : np_cann_call_start(&self->launches, t->conn[i]);
 		if (at != NP_NO_I64 && in_range(self, at))
 			v[n++] = (struct block){t->start_ns[i], t->start_ns[i] + t->dur_ns[i],
 			                        step_at(self, at), copy};
 	}
 	for (size_t i = 0; compat && i < ops->n; i++) {
-		np_ns at = np_launch_of(&self->launches, ops->conn[i]);
+		np_ns at = np_cann_call_start(&self->launches, ops->conn[i]);
 		if (at != NP_NO_I64 && in_range(self, at))
 			v[n++] = (struct block){ops->start_ns[i], ops->start_ns[i] + ops->dur_ns[i],
 			                        step_at(self, at), false};
@@ -268,7 +268,7 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 	np_map_init(&self.row_of);
 	np_map_init(&self.launches.row_of);
 	bool ok = np_step_finder_init(&self.steps, &profile->steps) &&
-	          (!job->options->compat || np_launches_init(&self.launches, profile, true)) &&
+	          (!job->options->compat || np_cann_calls_init(&self.launches, profile, true)) &&
 	          add_steps(&self) && add_trace(&self);
 	/* the official table has a row for a capture without STEP_TIME */
 	if (ok && self.steps.n == 0 && !job->options->has_step &&
@@ -278,7 +278,7 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 		ok = add_memory(&self);
 	np_map_release(&self.row_of);
 	np_step_finder_release(&self.steps);
-	np_launches_release(&self.launches);
+	np_cann_calls_release(&self.launches);
 	return ok ? NP_OK : np_err_nomem(err);
 }
 

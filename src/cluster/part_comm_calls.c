@@ -36,12 +36,12 @@ bool np_is_comm_op_name(np_str name)
 /* Put in the place of a row: the connection is wanted, and its call was not met yet. */
 #define UNSEEN (NP_NO_U32 - 1)
 
-bool np_launches_init(struct np_launches *self, const struct np_profile *profile, bool all)
+bool np_cann_calls_init(struct np_cann_calls *self, const struct np_profile *profile, bool all)
 {
 	const struct np_host_ops *ops = &profile->host_ops;
 	const struct np_comm_ops *wanted = &profile->comm_ops;
 	bool ok = true;
-	*self = (struct np_launches){.ops = ops};
+	*self = (struct np_cann_calls){.ops = ops};
 	np_map_init(&self->row_of);
 	for (size_t i = 0; ok && !all && i < wanted->n; i++)
 		if (wanted->conn[i] != NP_NO_I64)
@@ -56,12 +56,12 @@ bool np_launches_init(struct np_launches *self, const struct np_profile *profile
 	return ok;
 }
 
-void np_launches_release(struct np_launches *self)
+void np_cann_calls_release(struct np_cann_calls *self)
 {
 	np_map_release(&self->row_of);
 }
 
-np_ns np_launch_of(const struct np_launches *self, int64_t conn)
+np_ns np_cann_call_start(const struct np_cann_calls *self, int64_t conn)
 {
 	uint32_t row = NP_NO_U32;
 	if (conn != NP_NO_I64)
@@ -75,7 +75,7 @@ struct mapping {
 	const struct np_map_job *job;
 	const struct np_profile *profile;
 	struct np_digest_comm_calls *rows;
-	struct np_launches launches;
+	struct np_cann_calls launches;
 	struct np_step_finder steps;
 	int64_t *summary_bytes;    /* per row of comm_time */
 	struct np_map summary_row; /* name → row of comm_time */
@@ -171,7 +171,7 @@ static enum np_status add_recorded(struct mapping *self, size_t i, struct np_err
 	size_t r = np_rows_add(rows, &np_digest_comm_calls_desc);
 	if (r == SIZE_MAX)
 		return np_err_nomem(err);
-	np_ns launch = np_launch_of(&self->launches, ops->conn[i]);
+	np_ns launch = np_cann_call_start(&self->launches, ops->conn[i]);
 	np_ns at = launch != NP_NO_I64 ? launch : ops->start_ns[i];
 	rows->start_ns[r] = ops->start_ns[i];
 	rows->dur_ns[r] = ops->dur_ns[i];
@@ -291,7 +291,7 @@ static bool number_occurrences(struct np_digest_comm_calls *rows)
 static enum np_status fill(struct mapping *self, struct np_err *err)
 {
 	const struct np_profile *profile = self->profile;
-	if (!np_launches_init(&self->launches, profile, false) ||
+	if (!np_cann_calls_init(&self->launches, profile, false) ||
 	    !np_step_finder_init(&self->steps, &profile->steps) || !look_at_summary(self))
 		return np_err_nomem(err);
 	for (size_t i = 0; i < profile->comm_ops.n; i++)
@@ -309,7 +309,7 @@ static enum np_status map(const struct np_map_job *job, struct np_err *err)
 	np_map_init(&self.launches.row_of);
 	np_map_init(&self.summary_row);
 	enum np_status status = fill(&self, err);
-	np_launches_release(&self.launches);
+	np_cann_calls_release(&self.launches);
 	np_step_finder_release(&self.steps);
 	np_map_release(&self.summary_row);
 	np_free(self.summary_bytes);

@@ -61,15 +61,15 @@ np_str np_comm_domain(np_str name);
 bool np_is_lane_number(np_str group);
 
 /* Starts of CANN's calls by connection: host_ops of NP_HOST_CANN. */
-struct np_launches {
+struct np_cann_calls {
 	struct np_map row_of; /* connection → row in host_ops */
 	const struct np_host_ops *ops;
 };
 /* all: of every connection, else of those of comm_ops. false: out of memory. Release in every
  * case. */
-bool np_launches_init(struct np_launches *self, const struct np_profile *profile, bool all);
-void np_launches_release(struct np_launches *self);
-np_ns np_launch_of(const struct np_launches *self, int64_t conn); /* or NP_NO_I64 */
+bool np_cann_calls_init(struct np_cann_calls *self, const struct np_profile *profile, bool all);
+void np_cann_calls_release(struct np_cann_calls *self);
+np_ns np_cann_call_start(const struct np_cann_calls *self, int64_t conn); /* or NP_NO_I64 */
 
 /* A call of CANN: what a database has in CANN_API. */
 static inline bool np_is_cann_layer(uint8_t layer)

@@ -1,6 +1,6 @@
 #include "cluster/dixon.h"
 #include "cluster/stats.h"
-#include "cluster_unit.h"
+#include "cluster_dir_unit.h"
 
 /* ── the test for a small value ── */
 

@@ -1,5 +1,5 @@
 /* compute_op_sum, cann_api_sum, freq_analysis, ep_load_balance, hccl_sum. */
-#include "cluster_unit.h"
+#include "cluster_dir_unit.h"
 #include "synth_set.h"
 
 static void text_and_db_of_a_run_have_the_same_kernels(void **state)

@@ -3,7 +3,7 @@
 #include "cluster/cluster_time.h"
 #include "cluster/cluster_time_part.h"
 #include "cluster/steps.h"
-#include "cluster_unit.h"
+#include "cluster_dir_unit.h"
 #include "synth_set.h"
 
 /* ── copies under compute, on a profile made by hand ── */
