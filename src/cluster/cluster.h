@@ -71,6 +71,9 @@ struct np_cluster {
 	bool refused;                         /* the linter forbids it, and no --force */
 	bool is_db; /* at least one capture has a profiler db or an analysis.db */
 	bool sole;  /* this process is the one that reduces and reports */
+	/* Map all ranks in this process: for the second cluster of a recipe, which the other
+	 * processes of the job know nothing of. Set between open and map. */
+	bool alone;
 };
 
 /*

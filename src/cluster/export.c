@@ -88,8 +88,10 @@ static double divisor_of(const struct np_recipe_file *file)
 }
 
 static void csv_cell(struct np_buf *out, const struct np_column *column, const struct np_cell *cell,
-                     double divisor)
+                     const struct np_recipe_file *file)
 {
+	double divisor = divisor_of(file);
+	bool ns = is_ns(column) || (file->also_ns && strcmp(column->name, file->also_ns) == 0);
 	if (cell->na)
 		return;
 	switch (column->type) {
@@ -98,13 +100,13 @@ static void csv_cell(struct np_buf *out, const struct np_column *column, const s
 		break;
 	case NP_COL_REAL:
 	case NP_COL_PERCENT:
-		csv_real(out, is_ns(column) ? cell->r / divisor : cell->r);
+		csv_real(out, ns ? cell->r / divisor : cell->r);
 		break;
 	case NP_COL_BOOL:
 		np_buf_add_cstr(out, cell->b ? "True" : "False");
 		break;
 	default:
-		if (is_ns(column))
+		if (ns)
 			csv_real(out, (double)cell->i / divisor);
 		else
 			np_buf_printf(out, "%lld", (long long)cell->i);
@@ -149,8 +151,7 @@ void np_export_csv(const struct np_table *table, const struct np_recipe_file *fi
 	np_export_csv_head(table, file, out);
 	for (size_t r = 0; r < np_table_rows(table); r++)
 		for (size_t c = 0; c < table->n_columns; c++) {
-			csv_cell(out, &table->columns[c], np_table_cell(table, r, c),
-			         divisor_of(file));
+			csv_cell(out, &table->columns[c], np_table_cell(table, r, c), file);
 			np_buf_add_char(out, c + 1 < table->n_columns ? ',' : '\n');
 		}
 }
@@ -166,7 +167,10 @@ static enum np_status text_files(struct np_export *self, const struct np_recipe 
 		if (!path)
 			return err ? err->code : NP_E_IO;
 		struct np_buf text = {.max_bytes = SIZE_MAX / 4};
-		np_export_csv(table, file, &text);
+		struct np_recipe_file form = *file;
+		if (self->cluster->options->compat)
+			form.also_ns = NULL;
+		np_export_csv(table, &form, &text);
 		enum np_status status = np_export_write(path, &text, err);
 		np_buf_release(&text);
 		NP_TRY(status);

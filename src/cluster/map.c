@@ -241,7 +241,8 @@ static enum np_status adopt(struct np_cluster *self, struct np_cluster_rank *ran
 		return rank->why ? NP_OK : np_err_nomem(err);
 	}
 	/* with several processes the strings travel with the digest and are adopted at the root */
-	if (np_share_count() == 1 && !np_digest_adopt(slot->digest, &self->strings))
+	if ((self->alone || np_share_count() == 1) &&
+	    !np_digest_adopt(slot->digest, &self->strings))
 		return np_err_nomem(err);
 	rank->digest = slot->digest;
 	slot->digest = NULL;
@@ -274,9 +275,11 @@ static enum np_status map_batch(struct np_cluster *self, const size_t *rows, siz
 static enum np_status map_own(struct np_cluster *self, struct np_err *err)
 {
 	size_t rows[BATCH], n = 0;
-	for (size_t i = np_share_index(); i < self->ranks.n; i += np_share_count()) {
+	size_t first = self->alone ? 0 : np_share_index();
+	size_t next = self->alone ? 1 : np_share_count();
+	for (size_t i = first; i < self->ranks.n; i += next) {
 		rows[n++] = i;
-		if (n < BATCH && i + np_share_count() < self->ranks.n)
+		if (n < BATCH && i + next < self->ranks.n)
 			continue;
 		NP_TRY(map_batch(self, rows, n, err));
 		n = 0;
@@ -306,7 +309,8 @@ enum np_status np_cluster_map(struct np_cluster *self, struct np_err *err)
 {
 	np_progress_begin(self->options->progress, "reading ranks", self->ranks.n);
 	NP_TRY(map_own(self, err));
-	NP_TRY(np_share_gather(self, err));
+	if (!self->alone)
+		NP_TRY(np_share_gather(self, err));
 	return self->sole ? tell_ranks(self, err) : NP_OK;
 }
 

@@ -44,6 +44,8 @@ struct np_recipe_file {
 	const char *headings;     /* comma-separated column names of the csv; NULL: see export.h */
 	const char *const *types; /* declared types of the db's columns; NULL: by their type */
 	double ns_divisor;        /* of columns "…Ns"; 0: 1000, headed "…(Us)" */
+	/* One more column in ns, whose name doesn't say so: divided too, but not with --compat */
+	const char *also_ns;
 };
 
 struct np_export; /* export.h */

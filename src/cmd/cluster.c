@@ -93,6 +93,19 @@ static enum np_status take_modes(const char *names, struct modes *out, struct np
 	return NP_OK;
 }
 
+/* What a mode cannot do without. */
+static enum np_status check_modes(const struct modes *modes, const struct options *own,
+                                  struct np_err *err)
+{
+	for (size_t i = 0; i < modes->n; i++)
+		if (strcmp(modes->v[i]->name, "cluster_time_compare_summary") == 0 && !own->bp)
+			return np_err_set(err, NP_E_USAGE, NULL,
+			                  "%s compares two sets of captures: give the other one "
+			                  "with --bp PATH",
+			                  modes->v[i]->name);
+	return NP_OK;
+}
+
 static enum np_status take_type(const char *name, enum np_export_type *out, struct np_err *err)
 {
 	static const struct {
@@ -180,6 +193,7 @@ static enum np_status fill_from(const struct np_call *call, const char *path,
 	                  : own->output ? "diagnose,all"
 	                                : "diagnose",
 	                  &modes, err));
+	NP_TRY(check_modes(&modes, own, err));
 	NP_TRY(take_type(own->export_type, &type, err));
 	NP_TRY(take_options(call, &modes, &how, err));
 	NP_TRY(np_discover(path, &all, err));
