@@ -52,6 +52,23 @@ NP_TABLE_STRUCT(np_digest_diags, DIAG_COLUMNS);
 NP_TABLE_DESC(, np_digest_diags, "diags", DIAG_COLUMNS)
 #undef NP_TAG
 
+const struct np_table_desc **np_cluster_tables(const struct np_cluster *self)
+{
+	size_t n = 2; /* "diags", and the end */
+	for (size_t p = 0; p < self->parts.n; p++)
+		for (size_t t = 0; self->parts.v[p]->tables[t]; t++)
+			n++;
+	const struct np_table_desc **tables = np_calloc(n, sizeof *tables);
+	if (!tables)
+		return NULL;
+	n = 0;
+	tables[n++] = &np_digest_diags_desc;
+	for (size_t p = 0; p < self->parts.n; p++)
+		for (size_t t = 0; self->parts.v[p]->tables[t]; t++)
+			tables[n++] = self->parts.v[p]->tables[t];
+	return tables;
+}
+
 static bool keep_diags(struct np_digest *digest, const struct np_profile *profile)
 {
 	struct np_digest_diags *rows = np_digest_table(digest, &np_digest_diags_desc);
@@ -85,8 +102,11 @@ static enum np_status tell_diags(struct np_cluster *self, const struct np_cluste
 			np_profile_diag(told, code, file.len > 0 ? file.ptr : NULL, rows->count[i],
 			                "%s", np_cluster_text(self, rows->text[i]).ptr);
 	}
+	size_t errors = np_report_count(self->report, NP_ERROR);
 	if (told)
 		np_lint_profile(told, self->report);
+	if (np_report_count(self->report, NP_ERROR) > errors)
+		np_cluster_exit(self, 3); /* part of a rank is missing */
 	np_profile_free(told);
 	return rows && rows->n > 0 && !told ? np_err_nomem(err) : NP_OK;
 }
@@ -107,6 +127,7 @@ const void *np_digest_rows(const struct np_digest *digest, const struct np_table
 /* What a worker leaves: it writes to its slot only. */
 struct slot {
 	struct np_digest *digest;
+	bool cached; /* the cache is used */
 	enum np_status status;
 	struct np_err err;
 };
@@ -148,7 +169,7 @@ static enum np_status map_part(struct np_map_job *job, const struct np_part *par
 			status = np_err_nomem(&slot->err);
 	if (status == NP_OK)
 		status = part->map(job, &slot->err);
-	if (status == NP_OK && job->profile->diags.n == 0)
+	if (status == NP_OK && slot->cached && job->profile->diags.n == 0)
 		np_cache_put(job->options, job->capture, part, job->digest);
 	if (status == NP_OK && !np_digest_move(slot->digest, job->digest))
 		status = np_err_nomem(&slot->err);
@@ -163,7 +184,8 @@ static size_t from_cache(const struct np_cluster *self, const struct np_capture 
 	size_t n = 0;
 	for (size_t p = 0; p < self->parts.n; p++) {
 		const struct np_part *part = self->parts.v[p];
-		struct np_digest *cached = np_cache_get(self->options, capture, part);
+		struct np_digest *cached =
+			slot->cached ? np_cache_get(self->options, capture, part) : NULL;
 		if (!cached || !np_digest_move(slot->digest, cached))
 			missing[n++] = part;
 		np_digest_free(cached);
@@ -192,12 +214,43 @@ static enum np_status map_profile(const struct np_cluster *self, const struct np
 	return keep_diags(slot->digest, profile) ? NP_OK : np_err_nomem(&slot->err);
 }
 
+/* Nothing of what is wanted could be read, because of damage: the rank is unreadable. That
+ * files are simply not there is what the modes tell. */
+static enum np_status check_loaded(const struct np_capture *capture,
+                                   const struct np_profile *profile, unsigned load,
+                                   struct np_err *err)
+{
+	size_t more = 0;
+	const struct np_diag *first = NULL;
+	if (profile->loaded & load)
+		return NP_OK;
+	for (size_t i = 0; i < profile->diags.n; i++) {
+		const struct np_diag *diag = &profile->diags.v[i];
+		if (np_lint_severity(diag->code) != NP_ERROR)
+			continue;
+		more += first != NULL;
+		first = first ? first : diag;
+	}
+	if (first && more > 0)
+		return np_err_set(err, NP_E_FORMAT, first->file, "%s; so are %zu more files",
+		                  first->text, more);
+	if (first)
+		return np_err_set(err, NP_E_FORMAT, first->file, "%s", first->text);
+	for (size_t i = 0; i < capture->files.n; i++)
+		if (!capture->files.v[i].readable)
+			return np_err_set(err, NP_E_ACCESS, capture->files.v[i].path,
+			                  "its files cannot be opened");
+	return NP_OK;
+}
+
 static enum np_status map_rank(const struct np_cluster *self, const struct np_cluster_rank *rank,
                                unsigned threads, struct slot *slot)
 {
 	const struct np_part **missing = np_calloc(self->parts.n + 1, sizeof *missing);
 	struct np_profile *profile = NULL;
 	slot->digest = np_digest_new();
+	/* an unpacked archive has other paths every time */
+	slot->cached = !self->options->no_cache && !self->all->temp_dir;
 	if (!missing || !slot->digest) {
 		np_free(missing);
 		return np_err_nomem(&slot->err);
@@ -210,6 +263,8 @@ static enum np_status map_rank(const struct np_cluster *self, const struct np_cl
 	enum np_status status = NP_OK;
 	if (n > 0)
 		status = np_capture_load(rank->capture, load, threads, &profile, &slot->err);
+	if (n > 0 && status == NP_OK)
+		status = check_loaded(rank->capture, profile, load, &slot->err);
 	if (n > 0 && status == NP_OK)
 		status = map_profile(self, rank, profile, missing, slot);
 	np_profile_free(profile);
@@ -301,7 +356,8 @@ static enum np_status tell_ranks(struct np_cluster *self, struct np_err *err)
 
 enum np_status np_cluster_map(struct np_cluster *self, struct np_err *err)
 {
-	np_progress_begin(self->options->progress, "reading ranks", self->ranks.n);
+	size_t own = (self->ranks.n + np_share_count() - 1 - np_share_index()) / np_share_count();
+	np_progress_begin(self->options->progress, "reading ranks", own);
 	NP_TRY(map_own(self, err));
 	NP_TRY(np_share_gather(self, err));
 	return self->sole ? tell_ranks(self, err) : NP_OK;
