@@ -716,8 +716,8 @@ void np_lint_profile(const struct np_profile *profile, struct np_report *report)
 		if (finding && has_evidence(finding, diag))
 			continue; /* a report judges and analyses the same files */
 		if (!finding)
-			finding = np_report_finding(report, diag->code, np_lint_severity(diag->code),
-			                            "%s", diag->text);
+			finding = np_report_finding(report, diag->code,
+			                            np_lint_severity(diag->code), "%s", diag->text);
 		if (diag->file)
 			np_finding_evidence(finding, diag->file, NULL, NULL, "%s", diag->text);
 	}

@@ -37,9 +37,9 @@ static const char magic[8] = "npdig02";
 
 enum {
 	MAX_FILE_BYTES = 1 << 30,
-	SWEEP_SECONDS = 3600,      /* between two looks for what is old */
-	UNUSED_SECONDS = 86400,    /* a file that is used is marked so, once a day */
-	LEFTOVER_SECONDS = 86400,  /* temporary files of a process that died */
+	SWEEP_SECONDS = 3600,     /* between two looks for what is old */
+	UNUSED_SECONDS = 86400,   /* a file that is used is marked so, once a day */
+	LEFTOVER_SECONDS = 86400, /* temporary files of a process that died */
 	HEADER_BYTES = sizeof magic + sizeof(uint64_t) + sizeof(uint32_t),
 };
 
@@ -237,8 +237,8 @@ static void sweep_one(struct np_arena *arena, const char *dir, const char *name,
 {
 	np_str text = np_str_of(name);
 	bool digest = np_str_ends(text, NP_STR(SUFFIX));
-	bool leftover = np_str_contains(text, NP_STR(SUFFIX ".")) &&
-	                np_str_ends(text, NP_STR(".tmp"));
+	bool leftover =
+		np_str_contains(text, NP_STR(SUFFIX ".")) && np_str_ends(text, NP_STR(".tmp"));
 	struct np_file_stat st;
 	const char *path = digest || leftover ? np_path_join(arena, dir, name) : NULL;
 	if (!path || np_file_stat(path, false, &st, NULL) != NP_OK || st.kind != NP_FILE_REG)

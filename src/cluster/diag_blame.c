@@ -94,9 +94,7 @@ struct blame {
 	bool oom;
 	/* medians over all ranks of computing and free, by step */
 	struct np_map step_rows;
-	NP_VEC(struct typical {
-		np_ns ns[2];
-	}) typical;
+	NP_VEC(struct typical { np_ns ns[2]; }) typical;
 };
 
 static bool is_subset(const struct np_diag_group *small, const struct np_diag_group *large)

@@ -88,6 +88,8 @@ static bool keep_diags(struct np_digest *digest, const struct np_profile *profil
 	return rows != NULL;
 }
 
+#define STEP_ABSENT "CLUSTER_STEP_ABSENT"
+
 /* Codes must outlive the cluster: they are copied to where the report's texts are. */
 static enum np_status tell_diags(struct np_cluster *self, const struct np_cluster_rank *rank,
                                  struct np_err *err)
@@ -98,7 +100,7 @@ static enum np_status tell_diags(struct np_cluster *self, const struct np_cluste
 		np_str file = np_cluster_text(self, rows->file[i]);
 		const char *code =
 			np_arena_cstr(&self->report->arena, np_cluster_text(self, rows->code[i]));
-		if (code)
+		if (code && strcmp(code, STEP_ABSENT) != 0) /* told once, for all ranks */
 			np_profile_diag(told, code, file.len > 0 ? file.ptr : NULL, rows->count[i],
 			                "%s", np_cluster_text(self, rows->text[i]).ptr);
 	}
@@ -206,9 +208,7 @@ static enum np_status map_profile(const struct np_cluster *self, const struct np
 	                         .to_ns = INT64_MAX};
 	if (options->has_step && !step_range(profile, options->step, &job.from_ns, &job.to_ns) &&
 	    (profile->loaded & NP_STEPS))
-		np_profile_diag(profile, "CLUSTER_STEP_ABSENT", rank->capture->path, 1,
-		                "step %lld is not there, all steps are taken",
-		                (long long)options->step);
+		np_profile_diag(profile, "CLUSTER_STEP_ABSENT", rank->capture->path, 1, "%s", "");
 	for (; *missing; missing++)
 		NP_TRY(map_part(&job, *missing, slot));
 	return keep_diags(slot->digest, profile) ? NP_OK : np_err_nomem(&slot->err);
@@ -336,6 +336,54 @@ static enum np_status map_own(struct np_cluster *self, struct np_err *err)
 	return NP_OK;
 }
 
+/* "1, 3, 5, …" of those that have not; returns how many there are. */
+static size_t list_ranks(const struct np_cluster *self, const bool *has, struct np_buf *list)
+{
+	enum { SHOWN = 16 };
+	size_t n = 0;
+	for (size_t i = 0; i < self->ranks.n; i++) {
+		if (has[i] || n++ >= SHOWN)
+			continue;
+		np_buf_printf(list, "%s%lld", list->len > 0 ? ", " : "",
+		              (long long)self->ranks.v[i].rank);
+	}
+	if (n > SHOWN)
+		np_buf_add_cstr(list, ", …");
+	return n;
+}
+
+static bool has_step(const struct np_cluster *self, const struct np_cluster_rank *rank)
+{
+	const struct np_digest_diags *rows = np_digest_find(rank->digest, &np_digest_diags_desc);
+	for (size_t i = 0; rows && i < rows->n; i++)
+		if (np_str_is(np_cluster_text(self, rows->code[i]), STEP_ABSENT))
+			return false;
+	return true;
+}
+
+static enum np_status tell_step(struct np_cluster *self, struct np_err *err)
+{
+	struct np_buf list = {0};
+	bool *has = np_calloc(self->ranks.n + 1, sizeof *has);
+	if (!has)
+		return np_err_nomem(err);
+	for (size_t i = 0; i < self->ranks.n; i++)
+		has[i] = has_step(self, &self->ranks.v[i]);
+	size_t n = list_ranks(self, has, &list);
+	if (n > 0) {
+		struct np_finding *finding = np_report_finding(
+			self->report, "CLUSTER_STEP_ABSENT", NP_WARNING,
+			"%zu of %zu ranks have no step %lld: all their steps are taken", n,
+			self->ranks.n, (long long)self->options->step);
+		np_finding_evidence(finding, NULL, NULL, NULL, "rank %.*s",
+		                    NP_FMT(np_buf_str(&list)));
+		np_cluster_exit(self, 3);
+	}
+	np_buf_release(&list);
+	np_free(has);
+	return NP_OK;
+}
+
 static enum np_status tell_ranks(struct np_cluster *self, struct np_err *err)
 {
 	for (size_t i = 0; i < self->ranks.n; i++) {
@@ -351,7 +399,7 @@ static enum np_status tell_ranks(struct np_cluster *self, struct np_err *err)
 		np_finding_evidence(finding, rank->capture->path, NULL, NULL, "%s", "");
 		np_cluster_exit(self, 4);
 	}
-	return NP_OK;
+	return self->options->has_step ? tell_step(self, err) : NP_OK;
 }
 
 enum np_status np_cluster_map(struct np_cluster *self, struct np_err *err)
@@ -398,22 +446,15 @@ void np_cluster_nothing(struct np_cluster *self, const struct np_recipe *recipe,
 void np_cluster_lacking(struct np_cluster *self, const struct np_recipe *recipe, const bool *has,
                         const char *what)
 {
-	enum { SHOWN = 16 };
 	struct np_buf list = {0};
-	size_t n = 0;
-	for (size_t i = 0; i < self->ranks.n; i++) {
-		if (has[i] || n++ >= SHOWN)
-			continue;
-		np_buf_printf(&list, "%s%lld", list.len > 0 ? ", " : "",
-		              (long long)self->ranks.v[i].rank);
-	}
+	size_t n = list_ranks(self, has, &list);
 	if (n > 0) {
 		struct np_finding *finding =
 			np_report_finding(self->report, "CLUSTER_RANK_LACKING", NP_WARNING,
 		                          "%s: %zu of %zu ranks are left out, they have no %s",
 		                          recipe->name, n, self->ranks.n, what);
-		np_finding_evidence(finding, NULL, NULL, NULL, "rank %.*s%s",
-		                    NP_FMT(np_buf_str(&list)), n > SHOWN ? ", …" : "");
+		np_finding_evidence(finding, NULL, NULL, NULL, "rank %.*s",
+		                    NP_FMT(np_buf_str(&list)));
 		np_cluster_exit(self, 3);
 	}
 	np_buf_release(&list);

@@ -86,10 +86,10 @@ static void *open_module(struct np_arena *arena)
 	while (len > 0 && exe[len - 1] != '/')
 		len--;
 	np_str dir = {exe, (size_t)len};
-	const char *installed =
-		NP_LIBDIR[0] == '/' ? NP_LIBDIR "/npuprof/" MODULE
-				    : np_arena_printf(arena, "%.*s../%s/npuprof/%s", NP_FMT(dir),
-	                                              NP_LIBDIR, MODULE);
+	const char *installed = NP_LIBDIR[0] == '/'
+	                                ? NP_LIBDIR "/npuprof/" MODULE
+	                                : np_arena_printf(arena, "%.*s../%s/npuprof/%s",
+	                                                  NP_FMT(dir), NP_LIBDIR, MODULE);
 	const char *beside = np_arena_printf(arena, "%.*s%s", NP_FMT(dir), MODULE);
 	/* global: parts of MPI that it loads itself look for its symbols */
 	void *module = beside ? dlopen(beside, RTLD_NOW | RTLD_GLOBAL) : NULL;

@@ -211,8 +211,8 @@ static int run(const struct np_call *call)
 	struct np_finish how = {.max_rows = SHOWN_ROWS};
 	int exit_code = NP_EXIT_OK; /* of the other processes of mpirun: the root speaks for all */
 	if (np_cluster_is_root())
-		exit_code = status == NP_OK ? np_cmd_finish_as(call, report, &how)
-		                            : np_cmd_fail(&err);
+		exit_code =
+			status == NP_OK ? np_cmd_finish_as(call, report, &how) : np_cmd_fail(&err);
 	np_report_free(report);
 	return exit_code;
 }
