@@ -80,6 +80,7 @@ struct np_cluster {
  */
 enum np_status np_cluster_join(struct np_err *err);
 bool np_cluster_is_root(void);
+bool np_cluster_is_shared(void); /* there are others, or were */
 /* Last of all, after a success or a failure, which the other processes are told of. */
 void np_cluster_leave(enum np_status status, const struct np_err *err);
 

@@ -148,6 +148,11 @@ bool np_cluster_is_root(void)
 	return self_.index == 0;
 }
 
+bool np_cluster_is_shared(void)
+{
+	return self_.count > 1;
+}
+
 /* ── agreeing ── */
 
 /* What a process tells: how it went so far, and what it sees. */

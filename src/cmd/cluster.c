@@ -208,7 +208,8 @@ static int run(const struct np_call *call)
 		status = report ? fill(call, report, &err) : np_err_nomem(&err);
 		np_cluster_leave(status, &err);
 	}
-	struct np_finish how = {.max_rows = SHOWN_ROWS};
+	/* mpirun gives its processes a terminal of its own, also when it writes to a file */
+	struct np_finish how = {.max_rows = SHOWN_ROWS, .no_terminal = np_cluster_is_shared()};
 	int exit_code = NP_EXIT_OK; /* of the other processes of mpirun: the root speaks for all */
 	if (np_cluster_is_root())
 		exit_code =
