@@ -105,6 +105,11 @@ enum np_status np_cluster_map(struct np_cluster *self, struct np_err *err);
  * in a finding and sets the exit code 3. Errors: E_NOMEM. */
 enum np_status np_cluster_reduce(struct np_cluster *self, struct np_err *err);
 
+/* Can files be written to DIR, and is it outside of every capture? To be asked before the
+ * work. Errors: E_USAGE, E_ACCESS, E_EXISTS, E_IO. */
+enum np_status np_cluster_export_check(const struct np_cluster *self, const char *dir,
+                                       struct np_err *err);
+
 /* Write what the recipes have made into DIR/cluster_analysis_output, and note the files. */
 enum np_status np_cluster_export(struct np_cluster *self, const char *dir, enum np_export_type type,
                                  struct np_err *err);

@@ -152,6 +152,8 @@ static enum np_status take_options(const struct np_call *call, const struct mode
 static enum np_status run_modes(struct np_cluster *cluster, const char *output,
                                 enum np_export_type type, struct np_err *err)
 {
+	if (output && cluster->sole)
+		NP_TRY(np_cluster_export_check(cluster, output, err));
 	NP_TRY(np_cluster_map(cluster, err));
 	if (!cluster->sole)
 		return NP_OK;
