@@ -8,7 +8,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 root=$PWD/build/aarch64-root
-packages=(libc6-dev libgcc-s1 zlib1g-dev libsqlite3-dev libarchive-dev libutf8proc-dev libxxhash-dev libcmocka-dev)
+packages=(libc6-dev libgcc-s1 zlib1g-dev libsqlite3-dev libarchive-dev libutf8proc-dev libxxhash-dev libxlsxwriter-dev
+	libcmocka-dev)
 
 skip() {
 	echo "aarch64: skipped, $*"

@@ -11,6 +11,10 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef NP_WITH_XLSXWRITER /* its headers use some, so those go first */
+#include <xlsxwriter.h>
+#endif
+
 /* some are macros where the headers check lengths; those go first */
 #undef strcpy
 #undef strcat

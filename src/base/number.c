@@ -115,18 +115,20 @@ static uint64_t shortest_exact(double value, int *power)
 	return found;
 }
 
-static void decimal_of(struct decimal *out, uint64_t digits, int power)
+static struct decimal decimal_of(uint64_t digits, int power)
 {
-	while (digits % 10 == 0) {
+	struct decimal out = {.n = 0};
+	while (digits > 0 && digits % 10 == 0) {
 		digits /= 10;
 		power--;
 	}
-	char *end = out->digits + sizeof out->digits, *p = end;
+	char *end = out.digits + sizeof out.digits, *p = end;
 	for (; digits > 0; digits /= 10)
 		*--p = (char)('0' + digits % 10);
-	out->n = (int)(end - p);
-	out->point = out->n - power;
-	memmove(out->digits, p, (size_t)out->n);
+	out.n = (int)(end - p);
+	out.point = out.n - power;
+	memmove(out.digits, p, (size_t)out.n);
+	return out;
 }
 
 /* The number that "%.*e" printed: d.ddde±dd, the point maybe that of a locale. */
@@ -231,11 +233,13 @@ size_t np_format_python(double value, char out[NP_PYTHON_CHARS])
 	}
 	if (value < 1e16 && value == (double)(uint64_t)value)
 		return sign + lay_out_whole((uint64_t)value, out + sign);
-	struct decimal decimal;
 	int power;
-	uint64_t digits = value >= 1e-10 && value < 1e16 ? shortest_exact(value, &power)
-	                                                 : shortest_library(value, &power);
-	decimal_of(&decimal, digits, power);
+	uint64_t digits = 0;
+	if (value >= 1e-10 && value < 1e16)
+		digits = shortest_exact(value, &power);
+	if (digits == 0)
+		digits = shortest_library(value, &power);
+	struct decimal decimal = decimal_of(digits, power);
 	return sign + lay_out(&decimal, out + sign);
 }
 

@@ -108,7 +108,11 @@ struct np_diagnosis {
 	size_t n_steps;
 };
 
-/* Each returns false when memory is out. */
+/* The timelines of all ranks; false: out of memory. np_diagnosis_close() in every case. */
+bool np_diagnosis_open(struct np_diagnosis *self, struct np_cluster *cluster);
+void np_diagnosis_close(struct np_diagnosis *self);
+
+/* The steps, in this order. Each returns false when memory is out. */
 bool np_diag_match(struct np_diagnosis *self);
 bool np_diag_clock(struct np_diagnosis *self);
 bool np_diag_arrive(struct np_diagnosis *self);

@@ -19,7 +19,7 @@
 #include "cluster/diag.h"
 
 enum {
-	ROUNDS = 6,
+	ROUNDS = 32,          /* at most; two clocks halve what is left in each */
 	DRIFT_MIN = 6,        /* collectives below which no drift is looked for */
 	LEAST_DRIFT_NS = 300, /* change of an offset that is too small to matter */
 	UNCERTAIN_NS = 50000, /* deviation of ends above which clocks are not trusted */
@@ -361,13 +361,21 @@ static void refine_domain(struct fit *self, size_t d, bool drift)
 	domain->spread = noise;
 }
 
+/* Until nothing moves: the sum of what offsets and drifts have changed, in ns. */
 static void refine(struct fit *self)
 {
 	struct np_diagnosis *diag = self->diag;
 	for (int round = 0; round < ROUNDS; round++) {
+		double moved = 0;
 		refine_truth(self);
-		for (size_t d = 1; d < diag->domains.n; d++)
+		for (size_t d = 1; d < diag->domains.n; d++) {
+			struct np_diag_domain before = diag->domains.v[d];
 			refine_domain(self, d, round >= 1);
+			moved += fabs((double)(diag->domains.v[d].offset - before.offset)) +
+			         fabs(diag->domains.v[d].drift_ppm - before.drift_ppm) * 1000;
+		}
+		if (round > 1 && moved < 1)
+			break;
 	}
 	refine_truth(self);
 	if (self->start[1] > 0)

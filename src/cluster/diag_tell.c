@@ -47,7 +47,9 @@ static const struct np_column cause_columns[] = {
 	{"verdict", "", NP_COL_TEXT, "accused, or below the noise"},
 };
 
-enum { SHOWN_CAUSES = 10 };
+/* One screen: what is accused, and a few of the rest that are worth a look. */
+enum { SHOWN_CAUSES = 6 };
+#define SHOWN_SHARE 0.001 /* of the step */
 
 static void causes_table(const struct np_diagnosis *self, const struct np_diag_causes *causes)
 {
@@ -55,6 +57,8 @@ static void causes_table(const struct np_diagnosis *self, const struct np_diag_c
 	                                         "Who makes the others wait", cause_columns);
 	for (size_t i = 0; i < causes->list.n && i < SHOWN_CAUSES; i++) {
 		const struct np_diag_cause *cause = &causes->list.v[i];
+		if (share(self, cause->cost) < SHOWN_SHARE)
+			break;
 		np_cell_int(table, rank_id(self, cause->rank));
 		np_cell_word(table, np_cause_name((enum np_cause)cause->cause));
 		np_cell_real(table, us_per_step(self, cause->cost));
@@ -132,7 +136,7 @@ static const struct np_column group_columns[] = {
 	{"times", "", NP_COL_INT, "how often"},
 };
 
-enum { SHOWN_GROUPS = 10 };
+enum { SHOWN_GROUPS = 6 };
 
 struct group_sum {
 	uint32_t group, last, times; /* the rank that came last most often, and how often */
@@ -367,6 +371,16 @@ static void link_table(const struct np_diagnosis *self, const struct np_links *l
 	}
 }
 
+static int64_t lower(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t higher(int64_t a, int64_t b)
+{
+	return a < b ? b : a;
+}
+
 static void tell_links(const struct np_diagnosis *self, const struct np_links *links)
 {
 	if (links->slow.n == 0)
@@ -388,8 +402,9 @@ static void tell_links(const struct np_diagnosis *self, const struct np_links *l
 		finding = np_report_finding(report, "CLUSTER_SLOW_LINK", severity,
 		                            "the link between %lld and %lld is slow: %.2f GB/s "
 		                            "against %.2f GB/s",
-		                            (long long)worst->src, (long long)worst->dst,
-		                            worst->gbps, worst->typical_gbps);
+		                            (long long)lower(worst->src, worst->dst),
+		                            (long long)higher(worst->src, worst->dst), worst->gbps,
+		                            worst->typical_gbps);
 	else if (links->share == NP_SHARE_RANK)
 		finding = np_report_finding(report, "CLUSTER_SLOW_NODE", severity,
 		                            "%zu links are slow, all at rank %lld", links->slow.n,

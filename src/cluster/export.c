@@ -55,7 +55,7 @@ enum np_status np_export_write(const char *path, const struct np_buf *text, stru
 /* ── csv ── */
 
 /* As Python's csv: quoted only where it must be. */
-static void csv_text(struct np_buf *out, np_str text)
+void np_export_csv_text(struct np_buf *out, np_str text)
 {
 	bool plain = true;
 	for (size_t i = 0; i < text.len && plain; i++)
@@ -96,7 +96,7 @@ static void csv_cell(struct np_buf *out, const struct np_column *column, const s
 		return;
 	switch (column->type) {
 	case NP_COL_TEXT:
-		csv_text(out, cell->s);
+		np_export_csv_text(out, cell->s);
 		break;
 	case NP_COL_REAL:
 	case NP_COL_PERCENT:
@@ -113,8 +113,8 @@ static void csv_cell(struct np_buf *out, const struct np_column *column, const s
 	}
 }
 
-static void csv_head(const struct np_table *table, const struct np_recipe_file *file,
-                     struct np_buf *out)
+void np_export_csv_head(const struct np_table *table, const struct np_recipe_file *file,
+                        struct np_buf *out)
 {
 	const char *unit = divisor_of(file) > 1000 ? "(Ms)" : "(Us)";
 	if (file->headings) {
@@ -130,16 +130,25 @@ static void csv_head(const struct np_table *table, const struct np_recipe_file *
 			np_buf_add_str(out, np_str_sub(name, 0, name.len - 2));
 			np_buf_add_cstr(out, unit);
 		} else {
-			csv_text(out, name);
+			np_export_csv_text(out, name);
 		}
 	}
 	np_buf_add_char(out, '\n');
 }
 
+void np_export_csv_row(const struct np_table *table, const struct np_recipe_file *file,
+                       const struct np_cell *cells, struct np_buf *out)
+{
+	for (size_t c = 0; c < table->n_columns; c++) {
+		csv_cell(out, &table->columns[c], &cells[c], divisor_of(file));
+		np_buf_add_char(out, c + 1 < table->n_columns ? ',' : '\n');
+	}
+}
+
 void np_export_csv(const struct np_table *table, const struct np_recipe_file *file,
                    struct np_buf *out)
 {
-	csv_head(table, file, out);
+	np_export_csv_head(table, file, out);
 	for (size_t r = 0; r < np_table_rows(table); r++)
 		for (size_t c = 0; c < table->n_columns; c++) {
 			csv_cell(out, &table->columns[c], np_table_cell(table, r, c),
@@ -244,7 +253,7 @@ static enum np_status export_db(struct np_export *self, enum np_export_type wish
 		if (type_of(self->cluster, recipe, wish) != NP_EXPORT_DB)
 			continue;
 		status = db_tables(self, recipe, err);
-		if (status == NP_OK && recipe->export)
+		if (status == NP_OK && recipe->export && recipe->files)
 			status = recipe->export(self->cluster, recipe, self, err);
 	}
 	self->db = NULL;
@@ -264,8 +273,12 @@ static enum np_status export_files(struct np_export *self, enum np_export_type w
 	for (size_t i = 0; i < options->n_recipes; i++) {
 		const struct np_recipe *recipe = options->recipes[i];
 		self->type = type_of(self->cluster, recipe, wish);
-		if (self->type == NP_EXPORT_DB)
+		if (self->type == NP_EXPORT_DB) {
+			if (!recipe->files &&
+			    recipe->export) /* it has no tables for the database */
+				NP_TRY(recipe->export(self->cluster, recipe, self, err));
 			continue;
+		}
 		NP_TRY(self->type == NP_EXPORT_HTML ? html_file(self, recipe, err)
 		                                    : text_files(self, recipe, err));
 		if (recipe->export && self->type == NP_EXPORT_TEXT)

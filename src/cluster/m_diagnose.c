@@ -6,7 +6,7 @@
 #include "cluster/diag_tell.h"
 #include "cluster/internal.h"
 
-static bool gather(struct np_diagnosis *self, struct np_cluster *cluster)
+bool np_diagnosis_open(struct np_diagnosis *self, struct np_cluster *cluster)
 {
 	size_t n = cluster->ranks.n, ops = 0;
 	*self = (struct np_diagnosis){.cluster = cluster,
@@ -34,7 +34,7 @@ static bool gather(struct np_diagnosis *self, struct np_cluster *cluster)
 	return self->instance_of != NULL;
 }
 
-static void release(struct np_diagnosis *self)
+void np_diagnosis_close(struct np_diagnosis *self)
 {
 	for (size_t g = 0; g < self->groups.n; g++)
 		np_free(self->groups.v[g].ranks);
@@ -69,12 +69,12 @@ static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe 
                              struct np_err *err)
 {
 	struct np_diagnosis diag;
-	bool ok = gather(&diag, cluster);
+	bool ok = np_diagnosis_open(&diag, cluster);
 	if (ok && diag.first_op[diag.n_ranks] == 0)
 		np_cluster_nothing(cluster, self, "no rank has recorded a collective");
 	else
 		ok = ok && diagnose(&diag);
-	release(&diag);
+	np_diagnosis_close(&diag);
 	return ok ? NP_OK : np_err_nomem(err);
 }
 

@@ -22,6 +22,7 @@ static const struct np_option options[] = {
          "what to tell (default: diagnose); see --list-modes"},
 	{"output", 'o', NP_OPT_STRING, AT(output), "DIR",
          "write DIR/cluster_analysis_output (default: nothing is written)"},
+	{"output_path", 0, NP_OPT_STRING, AT(output), "DIR", "the same, as msprof-analyze has it"},
 	{"export_type", 0, NP_OPT_STRING, AT(export_type), "TYPE", "db, text or html, with -o"},
 	{"rank_list", 0, NP_OPT_STRING, AT(rank_list), "LIST",
          "only these ranks: 0,1,5 (default: all)"},
@@ -120,6 +121,12 @@ static enum np_status take_number(const char *option, const char *text, int64_t 
 	return NP_OK;
 }
 
+static bool is_for_programs(const struct np_common *common)
+{
+	return common->json || (common->format && (strcmp(common->format, "json") == 0 ||
+	                                           strcmp(common->format, "csv") == 0));
+}
+
 static enum np_status take_options(const struct np_call *call, const struct modes *modes,
                                    struct np_cluster_options *out, struct np_err *err)
 {
@@ -135,6 +142,7 @@ static enum np_status take_options(const struct np_call *call, const struct mode
 	                                   .compat = own->compat,
 	                                   .force = own->force,
 	                                   .no_cache = own->no_cache,
+	                                   .full_tables = is_for_programs(call->common),
 	                                   .threads = (unsigned)call->common->jobs};
 	NP_TRY(take_number("--step_id", own->step, -1, &step, err));
 	NP_TRY(take_number("--top_num", own->top, 1, &top, err));
@@ -169,7 +177,11 @@ static enum np_status fill_from(const struct np_call *call, const char *path,
 	struct np_cluster_options how;
 	enum np_export_type type;
 	struct np_captures *all = NULL;
-	NP_TRY(take_modes(own->modes ? own->modes : "diagnose", &modes, err));
+	/* with -o the files of mode all are what is wanted, beside the diagnosis */
+	NP_TRY(take_modes(own->modes    ? own->modes
+	                  : own->output ? "diagnose,all"
+	                                : "diagnose",
+	                  &modes, err));
 	NP_TRY(take_type(own->export_type, &type, err));
 	NP_TRY(take_options(call, &modes, &how, err));
 	NP_TRY(np_discover(path, &all, err));

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/legacy.h"
 #include "report/lang.h"
 
 const struct np_cmd *const np_cmds[] = {
@@ -179,7 +180,7 @@ static int run_by_name(const char *name, int argc, char **argv)
 	return status;
 }
 
-int np_main(int argc, char **argv)
+static int run_words(int argc, char **argv)
 {
 	int status = NP_EXIT_USAGE;
 	if (argc < 2) {
@@ -197,5 +198,19 @@ int np_main(int argc, char **argv)
 		(void)fprintf(stderr, "npuprof: cannot write to stdout\n");
 		status = NP_EXIT_INPUT;
 	}
+	return status;
+}
+
+int np_main(int argc, char **argv)
+{
+	if (argc < 1 || !np_legacy_is(argv[0]))
+		return run_words(argc, argv);
+	char **words = np_calloc((size_t)argc + NP_LEGACY_EXTRA, sizeof *words);
+	if (!words) {
+		(void)fprintf(stderr, "npuprof: out of memory\n");
+		return NP_EXIT_INPUT;
+	}
+	int status = run_words(np_legacy_words(argc, argv, words), words);
+	np_free(words);
 	return status;
 }

@@ -5,10 +5,10 @@
 #include "synth/synth.h"
 
 struct options {
-	uint64_t ranks, steps, layers, ops, tp;
+	uint64_t ranks, steps, layers, ops, tp, pp, dp, ep, micro, comm_ops, cards;
 	const char *format, *start, *seed, *level; /* 0 is a value of these two */
 	struct np_opt_list faults;
-	bool force, list_faults, set_mtimes;
+	bool force, list_faults, set_mtimes, lite;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -20,6 +20,16 @@ static const struct np_option options[] = {
 	{"ops", 0, NP_OPT_UINT, AT(ops), "N", "kernels per layer (default: 12)"},
 	{"tp", 0, NP_OPT_UINT, AT(tp), "N",
          "ranks of a tensor-parallel group (default: 2 if even)"},
+	{"pp", 0, NP_OPT_UINT, AT(pp), "N", "pipeline stages (default: 1)"},
+	{"dp", 0, NP_OPT_UINT, AT(dp), "N", "data-parallel replicas (default: what is left)"},
+	{"ep", 0, NP_OPT_UINT, AT(ep), "N",
+         "ranks of an expert-parallel group, divides dp (default: 1)"},
+	{"micro-batches", 0, NP_OPT_UINT, AT(micro), "N", "per step (default: as many as stages)"},
+	{"ranks-per-host", 0, NP_OPT_UINT, AT(cards), "N", "1 to 8 (default: 8)"},
+	{"lite", 0, NP_OPT_FLAG, AT(lite), NULL,
+         "only the small files that an analysis across ranks reads"},
+	{"comm-ops", 0, NP_OPT_UINT, AT(comm_ops), "N",
+         "collectives of a rank per step, at least; sets the layers"},
 	{"format", 'f', NP_OPT_STRING, AT(format), "LIST",
          "text, db, msprof or several (default: text)"},
 	{"level", 0, NP_OPT_STRING, AT(level), "N", "profiler level 0, 1 or 2 (default: 1)"},
@@ -28,7 +38,7 @@ static const struct np_option options[] = {
 	{"start-epoch", 0, NP_OPT_STRING, AT(start), "SECONDS", "when the capture began"},
 	{"set-mtimes", 0, NP_OPT_FLAG, AT(set_mtimes), NULL,
          "give files the time of the capture's end"},
-	{"fault", 0, NP_OPT_LIST, AT(faults), "NAME[=RANK]",
+	{"fault", 0, NP_OPT_LIST, AT(faults), "NAME[=ARG]",
          "plant a fault; may be given several times"},
 	{"list-faults", 0, NP_OPT_FLAG, AT(list_faults), NULL,
          "tell all faults and what they plant"},
@@ -37,7 +47,8 @@ static const struct np_option options[] = {
 
 static const struct np_column fault_columns[] = {
 	{"fault", "", NP_COL_TEXT, "name for --fault"},
-	{"argument", "", NP_COL_TEXT, "R a rank, [R] a rank or left out, A-B two ranks"},
+	{"argument", "", NP_COL_TEXT,
+         "R a rank, [R] a rank or left out, A-B two ranks, H a host, S a stage"},
 	{"code", "", NP_COL_TEXT, "finding that a checker should report"},
 	{"plants", "", NP_COL_TEXT, "what it does"},
 };
@@ -70,6 +81,17 @@ static enum np_status fill(const struct options *own, struct np_synth_options *o
 	take(own->layers, &out->layers);
 	take(own->ops, &out->ops);
 	take(own->tp, &out->tp);
+	take(own->pp, &out->pp);
+	take(own->dp, &out->dp);
+	take(own->ep, &out->ep);
+	take(own->micro, &out->micro_batches);
+	take(own->comm_ops, &out->comm_ops);
+	take(own->cards, &out->ranks_per_host);
+	out->lite = own->lite;
+	/* the sizes of a layout give the number of ranks */
+	uint64_t product = (own->tp ? own->tp : 1) * (own->pp ? own->pp : 1) * own->dp;
+	if (own->ranks == 0 && own->dp < UINT32_MAX && own->tp < 65536 && own->pp < 65536)
+		take(product, &out->ranks);
 	uint64_t level = 0;
 	if (own->seed && !np_str_to_u64(np_str_of(own->seed), &out->seed))
 		return np_err_set(err, NP_E_USAGE, NULL, "--seed wants a number, got '%s'",
@@ -147,6 +169,7 @@ static int run(const struct np_call *call)
 
 static const char *const examples[] = {
 	"npuprof synth demo --ranks 8 --format text,db --fault slow-rank=5",
+	"npuprof synth demo --lite --tp 8 --pp 4 --dp 32 --fault slow-node=3",
 	"npuprof synth --list-faults",
 	NULL,
 };

@@ -1,4 +1,4 @@
-#include "synth/model.h"
+#include "synth/faults_cluster.h"
 #include "synth/rng.h"
 
 /* GB/s are bytes per ns */
@@ -25,7 +25,7 @@ static struct np_synth_link make_link(const struct np_synth_plan *plan,
 	    (plan->link_a == peer && plan->link_b == rank))
 		link.len_bytes = SLOW_LINK_FACTOR;
 	else
-		link.len_bytes = 1;
+		link.len_bytes = np_synth_link_factor(plan, rank, peer);
 	return link;
 }
 
@@ -34,14 +34,16 @@ static struct np_synth_link make_link(const struct np_synth_plan *plan,
 static uint32_t remote_peer(const struct np_synth_plan *plan, const struct np_synth_group *group,
                             uint32_t rank)
 {
-	uint32_t ranks = plan->options.ranks, host = rank / NP_SYNTH_CARDS;
-	uint32_t hosts = (ranks + NP_SYNTH_CARDS - 1) / NP_SYNTH_CARDS;
+	uint32_t ranks = plan->options.ranks, cards = plan->cards, host = rank / cards;
+	uint32_t hosts = (ranks + cards - 1) / cards;
+	if (group->first / cards == np_synth_member_rank(group, group->count - 1) / cards)
+		return UINT32_MAX;
 	for (uint32_t k = 1; k < hosts; k++) {
-		uint32_t base = (host + k) % hosts * NP_SYNTH_CARDS;
-		uint32_t same = base + rank % NP_SYNTH_CARDS;
+		uint32_t base = (host + k) % hosts * cards;
+		uint32_t same = base + rank % cards;
 		if (same < ranks && is_member(group, same))
 			return same;
-		for (uint32_t c = 0; c < NP_SYNTH_CARDS; c++)
+		for (uint32_t c = 0; c < cards; c++)
 			if (base + c < ranks && is_member(group, base + c))
 				return base + c;
 	}
@@ -53,9 +55,9 @@ size_t np_synth_links(const struct np_synth_plan *plan, const struct np_synth_gr
                       struct np_synth_link links[NP_SYNTH_MAX_LINKS])
 {
 	size_t n = 0;
-	uint32_t base = rank / NP_SYNTH_CARDS * NP_SYNTH_CARDS;
-	for (uint32_t k = 1; k < NP_SYNTH_CARDS; k++) {
-		uint32_t peer = base + (rank - base + k) % NP_SYNTH_CARDS;
+	uint32_t cards = plan->cards, base = rank / cards * cards;
+	for (uint32_t k = 1; k < cards; k++) {
+		uint32_t peer = base + (rank - base + k) % cards;
 		if (peer < plan->options.ranks && is_member(group, peer))
 			links[n++] = make_link(plan, group, rank, peer, false, key);
 	}
@@ -125,7 +127,7 @@ static void add_local_copy(struct task_list *list, uint32_t self, uint64_t len_b
 }
 
 static void add_transfer(struct task_list *list, enum np_synth_comm_name name, uint32_t plane,
-                         const struct np_synth_link *link)
+                         const struct np_synth_link *link, int handshakes)
 {
 	struct np_synth_comm_task *task = add(list, name, plane, link->peer, link->dur_ns);
 	task->payload = true;
@@ -133,10 +135,10 @@ static void add_transfer(struct task_list *list, enum np_synth_comm_name name, u
 	task->len_bytes = link->len_bytes;
 	if (!link->rdma)
 		return;
-	/* the closing handshake: four tasks, as torch_npu.md §3.8 wants them */
-	task->dur_ns -= 2 * HANDSHAKE_NS + 4 * 280;
+	/* the closing handshake: four tasks, or two, as torch_npu.md §3.8 wants them */
+	task->dur_ns -= handshakes * (HANDSHAKE_NS + 2 * 280);
 	list->at = task->start_ns + task->dur_ns + 280;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < handshakes; i++) {
 		add(list, NP_COMM_RDMA, plane, link->peer, HANDSHAKE_NS)->rdma = true;
 		add(list, NP_COMM_NOTIFY_WAIT, plane, link->peer, 0);
 	}
@@ -150,9 +152,19 @@ static void add_slave_plane(struct task_list *list, uint32_t plane, np_ns start_
 	add(list, NP_COMM_NOTIFY_RECORD, plane, link->peer, 690);
 	np_ns wait = ready_ns - list->at;
 	add(list, NP_COMM_NOTIFY_WAIT, plane, link->peer, wait > 20 ? wait : 20);
-	add_transfer(list, NP_COMM_REDUCE, plane, link);
+	add_transfer(list, NP_COMM_REDUCE, plane, link, 0);
 	add(list, NP_COMM_NOTIFY_RECORD, plane, link->peer, 680);
 	add(list, NP_COMM_NOTIFY_WAIT, plane, link->peer, 20);
+}
+
+/* A receive tells its peer that it is ready, and waits until the data are there. */
+static size_t receive_tasks(const struct np_synth_item *item, uint32_t self,
+                            struct np_synth_comm_task tasks[NP_SYNTH_MAX_COMM_TASKS])
+{
+	struct task_list list = {.v = tasks, .at = item->start_ns};
+	add(&list, NP_COMM_NOTIFY_RECORD, 0, 1 - self, 620);
+	add(&list, NP_COMM_NOTIFY_WAIT, 0, 1 - self, item->start_ns + item->dur_ns - list.at);
+	return list.n;
 }
 
 size_t np_synth_comm_tasks(const struct np_synth_run *run, const struct np_synth_item *item,
@@ -161,9 +173,11 @@ size_t np_synth_comm_tasks(const struct np_synth_run *run, const struct np_synth
 	const struct np_synth_group *group = &run->plan->groups[item->group];
 	uint32_t self = np_synth_member(group, run->rank);
 	struct np_synth_link links[NP_SYNTH_MAX_LINKS];
-	uint64_t key = (uint64_t)item->step * run->plan->per_step + item->op;
-	size_t n = np_synth_links(run->plan, group, run->rank, item->len_bytes, key, links);
-	uint64_t part = item->len_bytes / (n + 1) / 512 * 512;
+	uint64_t key = np_synth_comm_key(run->plan, item), shared = np_synth_shared_bytes(item);
+	size_t n = np_synth_links(run->plan, group, run->rank, shared, key, links);
+	uint64_t part = shared / (n + 1) / 512 * 512;
+	if (item->coll == NP_COLL_RECEIVE)
+		return receive_tasks(item, self, tasks);
 
 	struct task_list list = {.v = tasks, .at = item->start_ns};
 	struct np_synth_comm_task *sync = add(&list, NP_COMM_REDUCE, 0, self, 600);
@@ -174,7 +188,8 @@ size_t np_synth_comm_tasks(const struct np_synth_run *run, const struct np_synth
 	add(&list, NP_COMM_NOTIFY_WAIT, 0, n ? links[0].peer : self, ready - list.at);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || links[i].rdma)
-			add_transfer(&list, NP_COMM_MEMCPY, 0, &links[i]);
+			add_transfer(&list, NP_COMM_MEMCPY, 0, &links[i],
+			             np_synth_handshakes(item));
 	np_ns last = local_copy_ns(part);
 	list.at = item->start_ns + item->dur_ns - last;
 	add_local_copy(&list, self, part, last);

@@ -45,12 +45,14 @@ void np_synth_comm_info(const struct np_synth_run *run, const struct np_synth_it
 	size_t n = np_synth_comm_tasks(run, item, tasks);
 	*out = (struct np_synth_comm_info){.start_ns = item->start_ns, .elapse_ns = item->dur_ns};
 	bool waiting = true;
+	size_t closing = 2u * (size_t)np_synth_handshakes(item);
 	for (size_t i = 0; i < n; i++) {
 		const struct np_synth_comm_task *task = &tasks[i];
 		bool moves = task->payload && !task->on_chip;
 		np_ns time = task->dur_ns;
 		if (task->rdma && task->payload) /* until the end of the handshake behind it */
-			time = tasks[i + 4].start_ns + tasks[i + 4].dur_ns - task->start_ns;
+			time = tasks[i + closing].start_ns + tasks[i + closing].dur_ns -
+			       task->start_ns;
 		if (task->plane == 0 && moves) {
 			out->transit_ns += time;
 			waiting = false;
@@ -117,18 +119,21 @@ void np_synth_step_items(const struct np_synth_run *run, uint32_t step, size_t *
 struct link_record {
 	const struct np_synth_item *item;
 	uint32_t group, dst;
+	enum np_synth_coll coll;
 	const char *transport;
 	uint64_t len_bytes;
 	np_ns time_ns;
 	uint32_t order;
 };
 
-/* by group, link, bandwidth descending; equal ones as they came */
+/* by group, kind, link, bandwidth descending; equal ones as they came */
 static int by_bandwidth(const void *a, const void *b)
 {
 	const struct link_record *x = a, *y = b;
 	if (x->group != y->group)
 		return x->group < y->group ? -1 : 1;
+	if (x->coll != y->coll)
+		return x->coll < y->coll ? -1 : 1;
 	if (x->dst != y->dst)
 		return x->dst < y->dst ? -1 : 1;
 	int64_t fast = np_synth_gbps(x->len_bytes, x->time_ns),
@@ -156,6 +161,7 @@ static void add_links(const struct np_synth_run *run, const struct np_synth_item
 			records[(*n)++] =
 				(struct link_record){.item = item,
 			                             .group = item->group,
+			                             .coll = (enum np_synth_coll)item->coll,
 			                             .dst = dst,
 			                             .order = (uint32_t)k,
 			                             .transport = tasks[i].on_chip ? "LOCAL"
@@ -192,6 +198,7 @@ static void emit_group(const struct np_synth_run *run, const struct link_record 
 				to++;
 			struct np_synth_matrix_row out = {.place = places[place],
 			                                  .group = v[0].group,
+			                                  .coll = v[0].coll,
 			                                  .src = self,
 			                                  .dst = v[from].dst,
 			                                  .transport = v[from].transport};
@@ -227,7 +234,8 @@ enum np_status np_synth_matrix(const struct np_synth_run *run, uint32_t step,
 			add_links(run, &run->items.v[i], records, &n);
 	qsort(records, n, sizeof *records, by_bandwidth);
 	for (size_t i = 0, end; i < n; i = end) {
-		for (end = i; end < n && records[end].group == records[i].group;)
+		for (end = i; end < n && records[end].group == records[i].group &&
+		              records[end].coll == records[i].coll;)
 			end++;
 		emit_group(run, records + i, end - i, row, ctx);
 	}

@@ -23,8 +23,8 @@ const char *np_synth_item_name(const struct np_synth_run *run, const struct np_s
 		return "MEMCPY_ASYNC";
 	if (item->kind == NP_ITEM_COMM) {
 		uint64_t hash = run->plan->groups[item->group].hash;
-		(void)snprintf(scratch, 64, "hcom_allReduce__%03u_%u_1", (unsigned)(hash % 1000),
-		               item->index);
+		(void)snprintf(scratch, 64, "hcom_%s__%03u_%u_1", np_synth_colls[item->coll].op,
+		               (unsigned)(hash % 1000), item->index);
 		return scratch;
 	}
 	uint32_t n = item->task / 4;
@@ -39,10 +39,16 @@ const char *np_synth_item_name(const struct np_synth_run *run, const struct np_s
 	return np_synth_ops[item->op].name;
 }
 
+const char *np_synth_comm_type(const struct np_synth_item *item, char scratch[32])
+{
+	(void)snprintf(scratch, 32, "hcom_%s_", np_synth_colls[item->coll].op);
+	return scratch;
+}
+
 const char *np_synth_outer_op(const struct np_synth_item *item)
 {
 	if (item->kind == NP_ITEM_COMM)
-		return "c10d::allreduce_";
+		return np_synth_colls[item->coll].torch;
 	if (item->kind == NP_ITEM_COPY)
 		return item->op ? "aten::item" : "aten::to";
 	return np_synth_ops[item->op].aten;
@@ -51,7 +57,7 @@ const char *np_synth_outer_op(const struct np_synth_item *item)
 const char *np_synth_inner_op(const struct np_synth_item *item)
 {
 	if (item->kind == NP_ITEM_COMM)
-		return "HcclAllreduce";
+		return np_synth_colls[item->coll].hccl;
 	if (item->kind == NP_ITEM_COPY)
 		return item->op ? "aten::_local_scalar_dense" : "aten::copy_";
 	return np_synth_ops[item->op].acl;
@@ -169,6 +175,8 @@ static void make_windows(struct np_synth_run *self)
 		}
 		step->kernels += item->kind == NP_ITEM_KERNEL;
 		step->collectives += item->kind == NP_ITEM_COMM;
+		if (item->kind == NP_ITEM_COMM && item->coll == NP_COLL_RECEIVE)
+			step->bubble_ns += item->dur_ns;
 	}
 }
 
@@ -207,9 +215,9 @@ static void sum_lanes(struct np_synth_run *self, struct np_synth_step *step, siz
 	step->communication_ns = sums[NP_LANE_COMMUNICATION];
 	step->not_overlapped_ns = sums[NP_LANE_NOT_OVERLAPPED];
 	step->free_csv_ns = sums[NP_LANE_FREE];
-	step->stage_csv_ns = csv.last - csv.first;
-	step->stage_ns = work.last - work.first;
-	step->free_ns = step->stage_ns - step->computing_ns - step->not_overlapped_ns;
+	step->stage_csv_ns = csv.last - csv.first - step->bubble_ns;
+	step->free_ns = work.last - work.first - step->computing_ns - step->not_overlapped_ns;
+	step->stage_ns = work.last - work.first - step->bubble_ns;
 }
 
 enum np_status np_synth_run_derive(struct np_synth_run *self, struct np_err *err)

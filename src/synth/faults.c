@@ -14,6 +14,12 @@ const struct np_synth_fault_info *np_synth_fault_info(enum np_synth_fault_id id)
 	return &faults[id];
 }
 
+const char *np_synth_fault_scope(enum np_synth_fault_id id)
+{
+	const char *argument = faults[id].argument;
+	return strchr(argument, 'H') ? "host" : strchr(argument, 'S') ? "stage" : "rank";
+}
+
 static enum np_status parse_argument(np_str text, const struct np_synth_fault_info *info,
                                      struct np_synth_fault *out, struct np_err *err)
 {
@@ -24,8 +30,10 @@ static enum np_status parse_argument(np_str text, const struct np_synth_fault_in
 	np_str first = pair ? np_str_cut(text, '-', &rest) : text;
 	if (!np_str_to_i64(first, &out->a) || out->a < 0 ||
 	    (pair && (!np_str_to_i64(rest, &out->b) || out->b < 0)))
-		return np_err_set(err, NP_E_USAGE, info->name, "\"%.*s\" is not %s", NP_FMT(text),
-		                  pair ? "two ranks like 0-1" : "a rank");
+		return np_err_set(
+			err, NP_E_USAGE, info->name, "\"%.*s\" is not %s%s", NP_FMT(text),
+			pair ? "two ranks like 0-1" : "a ",
+			pair ? "" : np_synth_fault_scope((enum np_synth_fault_id)(info - faults)));
 	if (pair && out->a == out->b)
 		return np_err_set(err, NP_E_USAGE, info->name, "a link needs two different ranks");
 	return NP_OK;

@@ -1,5 +1,7 @@
 #include "synth/faults_ops.h"
 
+#include "synth/faults_cluster.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +32,11 @@ const char *np_synth_in_shapes(const struct np_synth_run *run, const struct np_s
                                char scratch[64])
 {
 	const struct np_synth_op *op = &np_synth_ops[item->op];
+	if (item->op == NP_OP_GROUPED) {
+		(void)snprintf(scratch, 64, "\"%u,2048;8,2048,1024;8\"",
+		               np_synth_tokens(run->plan, run->rank, run->faults));
+		return scratch;
+	}
 	if (!np_synth_has(run, NP_SYNTH_DYNAMIC_SHAPE) || strcmp(op->type, "MatMulV3") != 0)
 		return op->in_shapes;
 	/* sequences of another length in each step */
@@ -44,11 +51,12 @@ size_t np_synth_freq(const struct np_synth_run *run,
 {
 	np_ns begin = run->session_start_ns, end = run->session_end_ns, third = (end - begin) / 3;
 	size_t n = 0;
-	samples[n++] = (struct np_synth_freq){begin, NOMINAL_MHZ};
+	bool low = np_synth_has(run, NP_SYNTH_LOW_FREQ);
+	samples[n++] = (struct np_synth_freq){begin, low ? SLOW_MHZ : NOMINAL_MHZ};
 	if (np_synth_has(run, NP_SYNTH_FREQ_DROP)) {
 		samples[n++] = (struct np_synth_freq){begin + third, SLOW_MHZ};
 		samples[n++] = (struct np_synth_freq){end - third, NOMINAL_MHZ};
 	}
-	samples[n++] = (struct np_synth_freq){end, NOMINAL_MHZ};
+	samples[n++] = (struct np_synth_freq){end, low ? SLOW_MHZ : NOMINAL_MHZ};
 	return n;
 }

@@ -485,7 +485,45 @@ const struct np_synth_op np_synth_ops[NP_OPS] = {
          "ND",
          "aten::mul",
          "aclnnMul"},
+	{"aclnnGroupedMatmulV4_GroupedMatmul_GroupedMatmul",
+         "GroupedMatmul",
+         NP_CORE_CUBE,
+         180000,
+         20,
+         0,
+         false,
+         702,
+         0,
+         588,
+         0,
+         16384,
+         "\"4096,2048;8,2048,1024;8\"",
+         "DT_BF16;DT_BF16;INT64",
+         "ND;ND;ND",
+         "\"4096,1024\"",
+         BF,
+         "ND",
+         "npu::npu_grouped_matmul",
+         "aclnnGroupedMatmulV4"},
 };
+
+uint64_t np_synth_flops(uint32_t op, uint64_t rows)
+{
+	switch (op) {
+	case NP_OP_LAYER + 1:
+		return 2 * rows * 2048 * 3072;
+	case NP_OP_LAYER + 4:
+		return 2 * rows * 2048 * 2048;
+	case NP_OP_LAYER + 7:
+		return 2 * rows * 2048 * 6144;
+	case NP_OP_LAYER + 9:
+		return 2 * rows * 3072 * 2048;
+	case NP_OP_GROUPED:
+		return 2 * rows * 2048 * 1024;
+	default:
+		return 0;
+	}
+}
 
 const char *np_synth_core_name(enum np_synth_core core)
 {

@@ -33,8 +33,12 @@ enum {
 	NP_OP_CONCAT, /* only with the fault `memory-bound` */
 	NP_OP_CHAIN,  /* only with `fusable`: the first of NP_OPS_CHAIN */
 	NP_OPS_CHAIN = 6,
-	NP_OPS = NP_OP_CHAIN + NP_OPS_CHAIN,
+	NP_OP_GROUPED = NP_OP_CHAIN + NP_OPS_CHAIN, /* of experts */
+	NP_OPS,
 };
+
+/* Multiplications and additions of a matrix product of so many rows; 0 of other kernels. */
+uint64_t np_synth_flops(uint32_t op, uint64_t rows);
 
 extern const struct np_synth_op np_synth_ops[NP_OPS];
 

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "synth/faults_cluster.h"
+#include "synth/program.h"
 #include "synth/rng.h"
 #include "synth/tree.h"
 #include "synth/truth.h"
+#include "synth/truth_cluster.h"
 #include "synth/write.h"
 #include "synth/write_comm.h"
 
@@ -23,9 +26,14 @@ static enum np_status check_fault(const struct np_synth_options *options,
 	if ((unsigned)fault->id >= NP_SYNTH_FAULTS)
 		return np_err_set(err, NP_E_USAGE, NULL, "unknown fault");
 	const struct np_synth_fault_info *info = np_synth_fault_info(fault->id);
-	if (fault->a >= (int64_t)options->ranks || fault->b >= (int64_t)options->ranks)
-		return np_err_set(err, NP_E_RANGE, info->name, "there are %u ranks, from 0",
-		                  options->ranks);
+	uint32_t cards = options->ranks_per_host ? options->ranks_per_host : NP_SYNTH_CARDS;
+	const char *scope = np_synth_fault_scope(fault->id);
+	uint32_t count = *scope == 'h'   ? (options->ranks + cards - 1) / cards
+	                 : *scope == 's' ? options->pp
+	                                 : options->ranks;
+	if (fault->a >= (int64_t)count || fault->b >= (int64_t)count)
+		return np_err_set(err, NP_E_RANGE, info->name, "there are %u %ss, from 0", count,
+		                  scope);
 	bool needs = info->argument[0] != '\0' && info->argument[0] != '[';
 	bool link = fault->id == NP_SYNTH_SLOW_LINK;
 	if ((needs && fault->a < 0) || (link && (fault->b < 0 || fault->a == fault->b)))
@@ -33,6 +41,19 @@ static enum np_status check_fault(const struct np_synth_options *options,
 		                  info->name, info->argument);
 	if (fault->id == NP_SYNTH_IDLE_RANK && options->ranks < 2)
 		return np_err_set(err, NP_E_USAGE, info->name, "needs two ranks or more");
+	const struct {
+		enum np_synth_fault_id id;
+		bool missing;
+		const char *option;
+	} needs_size[] = {
+		{NP_SYNTH_EXPERT_IMBALANCE, options->ep < 2, "--ep"},
+		{NP_SYNTH_STAGE_IMBALANCE, options->pp < 2, "--pp"},
+		{NP_SYNTH_PIPELINE_BUBBLE, options->pp < 2, "--pp"},
+		{NP_SYNTH_CARRIED_DELAY, options->tp < 2 || options->dp < 2, "--tp and --dp"}};
+	for (size_t i = 0; i < sizeof needs_size / sizeof *needs_size; i++)
+		if (needs_size[i].id == fault->id && needs_size[i].missing)
+			return np_err_set(err, NP_E_USAGE, info->name, "needs %s above 1",
+			                  needs_size[i].option);
 	return NP_OK;
 }
 
@@ -41,6 +62,8 @@ static enum np_status check_options(const struct np_synth_options *options, stru
 	const unsigned all = NP_SYNTH_TEXT | NP_SYNTH_DB | NP_SYNTH_MSPROF;
 	if (options->formats == 0 || options->formats & ~all)
 		return np_err_set(err, NP_E_USAGE, "formats", "choose from text, db and msprof");
+	if (options->lite && options->formats & NP_SYNTH_MSPROF)
+		return np_err_set(err, NP_E_USAGE, "lite", "there is text and db, no msprof");
 	if (options->level < 0 || options->level > 2)
 		return np_err_set(err, NP_E_USAGE, "level", "levels are 0, 1 and 2");
 	const struct {
@@ -54,21 +77,38 @@ static enum np_status check_options(const struct np_synth_options *options, stru
 		if (counts[i].value < 1 || counts[i].value > counts[i].max)
 			return np_err_set(err, NP_E_USAGE, counts[i].name, "must be 1 to %u",
 			                  counts[i].max);
-	if (options->tp && options->ranks % options->tp)
+	if (!options->layout && options->tp && options->ranks % options->tp)
 		return np_err_set(err, NP_E_USAGE, "tp", "must divide the number of ranks, %u",
 		                  options->ranks);
 	if (options->start_epoch_ns < 0 || options->start_epoch_ns > 4000000000ll * 1000000000)
 		return np_err_set(err, NP_E_USAGE, "start", "must be ns since 1970, up to 2096");
-	uint64_t per_step = (uint64_t)options->layers * (options->ops + 1) + 16;
+	uint64_t per_layer = options->ops + 1;
+	if (options->layout)
+		per_layer = (options->ops + 12u) * 2 * options->micro_batches;
+	uint64_t per_step = options->layers * per_layer + 16;
 	if (per_step * options->steps > NP_SYNTH_MAX_KERNELS)
 		return np_err_set(err, NP_E_LIMIT, "steps", "more than %d kernels per rank",
 		                  NP_SYNTH_MAX_KERNELS);
-	if ((uint64_t)options->steps * (options->layers + 1) * options->ranks > MAX_MEETS)
+	uint64_t meets = options->layers + 1;
+	if (options->layout)
+		meets = (uint64_t)options->layers * 8 * options->micro_batches / options->pp + 16;
+	if (options->steps * meets * options->ranks > MAX_MEETS)
 		return np_err_set(err, NP_E_LIMIT, "ranks", "more than %d collectives in all",
 		                  MAX_MEETS);
 	for (size_t i = 0; i < options->n_faults; i++)
 		NP_TRY(check_fault(options, &options->faults[i], err));
 	return NP_OK;
+}
+
+static bool wants_layout(const struct np_synth_options *options)
+{
+	if (options->layout || options->lite || options->pp || options->dp || options->ep ||
+	    options->micro_batches || options->comm_ops || options->ranks_per_host)
+		return true;
+	for (size_t i = 0; i < options->n_faults; i++)
+		if (np_synth_needs_layout(options->faults[i].id))
+			return true;
+	return false;
 }
 
 /* ── the target ── */
@@ -206,11 +246,43 @@ static enum np_status write_raw(const struct rank_job *job, struct np_err *err)
 	return np_synth_write_raw(run, framework, host_data, device_data, job->stats, err);
 }
 
+/* PROF_* with what it says of the device, beside an export that cleaned up the rest. */
+static enum np_status write_prof_info(const struct rank_job *job, struct np_err *err)
+{
+	char prof[NP_SYNTH_PATH], host[NP_SYNTH_PATH], device[NP_SYNTH_PATH], name[96];
+	prof_name(job, name);
+	NP_TRY(sub_dir(job->path, name, prof, err));
+	(void)snprintf(name, sizeof name, "device_%u", job->run->device);
+	NP_TRY(sub_dir(prof, "host", host, err));
+	NP_TRY(sub_dir(prof, name, device, err));
+	return np_synth_write_prof_info(job->run, host, device, job->stats, err);
+}
+
+/* What an analysis across ranks reads, and no more. */
+static enum np_status write_lite(const struct rank_job *job, struct np_err *err)
+{
+	const struct np_synth_run *run = job->run;
+	char dir[NP_SYNTH_PATH];
+	NP_TRY(np_synth_write_meta(run, job->path, job->formats, job->stats, err));
+	NP_TRY(sub_dir(job->path, "ASCEND_PROFILER_OUTPUT", dir, err));
+	if (np_synth_has(run, NP_SYNTH_EMPTY_DIR))
+		return NP_OK;
+	if (job->formats & NP_SYNTH_TEXT) {
+		NP_TRY(np_synth_write_step_trace(run, dir, job->stats, err));
+		NP_TRY(np_synth_write_comm(run, dir, job->stats, err));
+	}
+	if (job->formats & NP_SYNTH_DB)
+		NP_TRY(np_synth_write_dbs(run, dir, job->stats, err));
+	return NP_OK;
+}
+
 /* The *_ascend_pt directory. */
 static enum np_status write_capture(const struct rank_job *job, struct np_err *err)
 {
 	const struct np_synth_run *run = job->run;
 	char dir[NP_SYNTH_PATH], name[96];
+	if (run->plan->options.lite)
+		return write_lite(job, err);
 	NP_TRY(np_synth_write_meta(run, job->path, job->formats, job->stats, err));
 	NP_TRY(sub_dir(job->path, "logs", dir, err));
 	NP_TRY(np_synth_write_log(run, dir, job->stats, err));
@@ -224,7 +296,7 @@ static enum np_status write_capture(const struct rank_job *job, struct np_err *e
 	if (job->formats & NP_SYNTH_DB)
 		NP_TRY(np_synth_write_dbs(run, dir, job->stats, err));
 	if (!(job->formats & NP_SYNTH_MSPROF))
-		return NP_OK;
+		return run->plan->options.layout ? write_prof_info(job, err) : NP_OK;
 	prof_name(job, name);
 	NP_TRY(sub_dir(job->path, name, dir, err));
 	return write_msprof(job, dir, err);
@@ -277,6 +349,16 @@ static enum np_status write_ranks(struct rank_job *job, const struct np_synth_pl
 	return NP_OK;
 }
 
+static enum np_status write_plan_truth(struct np_out *truth, const struct np_synth_plan *plan,
+                                       struct np_err *err)
+{
+	enum np_status status = NP_OK;
+	if (plan->options.layout)
+		status = np_synth_truth_cluster(truth, plan, err);
+	np_out_lit(truth, "\"ranks\": [");
+	return status;
+}
+
 static enum np_status write_all(const char *dir, const struct np_synth_plan *plan,
                                 struct np_synth_stats *stats, struct np_err *err)
 {
@@ -288,7 +370,9 @@ static enum np_status write_all(const char *dir, const struct np_synth_plan *pla
 	if (job) {
 		*job = (struct rank_job){.root = dir, .run = &run, .stats = stats};
 		np_synth_truth_begin(&truth, plan);
-		status = write_ranks(job, plan, &truth, err);
+		status = write_plan_truth(&truth, plan, err);
+		if (status == NP_OK)
+			status = write_ranks(job, plan, &truth, err);
 		np_synth_truth_end(&truth);
 	} else {
 		(void)np_err_nomem(err);
@@ -314,7 +398,10 @@ enum np_status np_synth_write(const char *dir, const struct np_synth_options *op
 {
 	struct np_synth_stats own = {.files = 0};
 	struct np_synth_options full = *options;
-	NP_TRY(check_options(options, err));
+	full.layout = wants_layout(options);
+	if (full.layout && full.ranks > 0)
+		NP_TRY(np_synth_layout_options(&full, err));
+	NP_TRY(check_options(&full, err));
 	if (full.start_epoch_ns == 0)
 		full.start_epoch_ns = default_epoch_ns;
 	for (size_t i = 0; i < full.n_faults; i++)

@@ -38,7 +38,7 @@ enum np_synth_format {
 
 /* id, name, argument, code that a checker should report, help.
  * Arguments: "" none · "R" a rank · "[R]" a rank or, left out, the ranks the
- * help names (all, if it names none) · "A-B" two ranks. */
+ * help names (all, if it names none) · "A-B" two ranks · "H" a host · "S" a stage. */
 #define NP_SYNTH_FAULT_MAP(X)                                                                     \
 	X(SLOW_RANK, "slow-rank", "R", "SLOW_RANK", "kernels of rank R take 1.4 times as long")   \
 	X(SLOW_LINK, "slow-link", "A-B", "SLOW_LINK",                                             \
@@ -114,6 +114,24 @@ enum np_synth_format {
 	  "attention kernels take 1.3 times as long; compare it with a set without")              \
 	X(INSERTED_KERNEL, "inserted-kernel", "[R]", "KERNELS_MOVED",                             \
 	  "one cast more in the middle layer of every step; compare it with a set without")       \
+	X(LOW_FREQ, "low-freq", "R", "LOW_FREQUENCY",                                             \
+	  "rank R runs at 1200 MHz, and its kernels take 1.5 times as long")                      \
+	X(EXPERT_IMBALANCE, "expert-imbalance", "R", "IMBALANCE",                                 \
+	  "the experts of rank R get three times the tokens (needs --ep)")                        \
+	X(CARRIED_DELAY, "carried-delay", "R", "SLOW_RANK",                                       \
+	  "rank R is slow in the last layer: its tp group comes late to others (needs --tp)")     \
+	X(LATE_START, "late-start", "R", "LATE_START",                                            \
+	  "rank R begins 30 ms late, once, and then keeps up")                                    \
+	X(STAGE_IMBALANCE, "stage-imbalance", "S", "STAGE_IMBALANCE",                             \
+	  "kernels of pipeline stage S take 1.5 times as long (needs --pp)")                      \
+	X(PIPELINE_BUBBLE, "pipeline-bubble", "", "PIPELINE_BUBBLE",                              \
+	  "one micro-batch: one stage works while the others wait (needs --pp)")                  \
+	X(SLOW_NODE, "slow-node", "H", "SLOW_LINK",                                               \
+	  "all links from and to host H have 1/5 of their speed")                                 \
+	X(CLOCK_OFFSET, "clock-offset", "[H]", "CLOCK_OFFSET",                                    \
+	  "the clock of host H, else of all but the first, is 1 to 2 ms off")                     \
+	X(CLOCK_DRIFT, "clock-drift", "[H]", "CLOCK_DRIFT",                                       \
+	  "the clock of host H, else of all but the first, runs 42 to 78 ppm off")                \
 	X(FORMULA_NAMES, "formula-names", "[R]", "", "kernel names that a spreadsheet would run") \
 	X(HOSTILE_NAMES, "hostile-names", "[R]", "",                                              \
 	  "kernel names with quotes, line breaks, escapes")
@@ -134,9 +152,12 @@ struct np_synth_fault_info {
 /* The table above, NP_SYNTH_FAULTS rows, indexed by id. */
 const struct np_synth_fault_info *np_synth_fault_info(enum np_synth_fault_id id);
 
+/* What its argument is: "rank", "host" or "stage". */
+const char *np_synth_fault_scope(enum np_synth_fault_id id);
+
 struct np_synth_fault {
 	enum np_synth_fault_id id;
-	int64_t a, b; /* ranks; -1: not given */
+	int64_t a, b; /* ranks, a host or a stage; -1: not given */
 };
 
 /* "slow-rank=3", "slow-link=0-1", "stale". Errors: E_USAGE with what was wrong. */
@@ -150,8 +171,16 @@ struct np_synth_options {
 	uint32_t ranks, steps, layers;
 	uint32_t ops; /* kernels per layer */
 	uint32_t tp;  /* ranks of a tensor-parallel group, divides `ranks`; 0: 2 if even, else 1 */
-	unsigned formats; /* of np_synth_format */
-	int level;        /* profiler level 0, 1, 2 */
+	/* A parallel layout (program.h) instead of tp and dp alone. Set by np_synth_write() too,
+	 * when a number below is given or a fault needs it. */
+	bool layout;
+	bool lite;               /* only the small files that an analysis across ranks reads */
+	uint32_t pp, dp, ep;     /* 0: 1, what is left, 1 */
+	uint32_t micro_batches;  /* per step; 0: as many as stages */
+	uint32_t comm_ops;       /* collectives of a rank per step, at least: sets `layers` */
+	uint32_t ranks_per_host; /* 0: 8 */
+	unsigned formats;        /* of np_synth_format */
+	int level;               /* profiler level 0, 1, 2 */
 	uint64_t seed;
 	np_ns start_epoch_ns; /* start of the capture; 0: 2025-06-01 08:00 UTC */
 	bool set_mtimes; /* files get the time of the capture's end, else they stay as written */

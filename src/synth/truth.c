@@ -26,6 +26,14 @@ static void put_fault(struct np_out *out, const struct np_synth_plan *plan,
 		return;
 	}
 	int64_t rank = fault->a;
+	const char *scope = np_synth_fault_scope(fault->id);
+	if (*scope != 'r') {
+		np_out_lit(out, ", \"ranks\": null");
+		if (rank >= 0)
+			field(out, scope, rank);
+		np_out_char(out, '}');
+		return;
+	}
 	if (rank < 0 && (fault->id == NP_SYNTH_MIXED_BATCH || fault->id == NP_SYNTH_MIXED_FORMAT))
 		rank = (int64_t)plan->options.ranks - 1;
 	if (rank < 0 && fault->id == NP_SYNTH_RANK_UNKNOWN)
@@ -50,6 +58,13 @@ void np_synth_truth_begin(struct np_out *out, const struct np_synth_plan *plan)
 	field(out, "ops", options->ops);
 	field(out, "tp", plan->tp);
 	field(out, "dp", plan->dp);
+	if (options->layout) {
+		field(out, "pp", plan->pp);
+		field(out, "ep", plan->ep);
+		field(out, "micro_batches", plan->micro_batches);
+		field(out, "ranks_per_host", plan->cards);
+		field(out, "lite", options->lite);
+	}
 	field(out, "level", options->level);
 	field(out, "start_epoch_ns", options->start_epoch_ns);
 	np_out_lit(out, ", \"formats\": [");
@@ -66,7 +81,7 @@ void np_synth_truth_begin(struct np_out *out, const struct np_synth_plan *plan)
 		np_out_str(out, i ? ",\n " : "");
 		put_fault(out, plan, &options->faults[i]);
 	}
-	np_out_lit(out, "],\n\"ranks\": [");
+	np_out_lit(out, "],\n");
 }
 
 /* Kernels by type and core: rows of np_synth_ops that share both go together. */
@@ -140,6 +155,11 @@ void np_synth_truth_rank(struct np_out *out, const struct np_synth_run *run, con
 		field(out, "free_csv_ns", step->free_csv_ns);
 		field(out, "stage_csv_ns", step->stage_csv_ns);
 		field(out, "preparing_ns", step->preparing_ns);
+		if (run->plan->options.layout) {
+			field(out, "bubble_ns", step->bubble_ns);
+			field(out, "true_start_ns", step->true_start_ns);
+			field(out, "true_end_ns", step->true_end_ns);
+		}
 		np_out_char(out, '}');
 	}
 	np_out_lit(out, "]}");

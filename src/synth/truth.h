@@ -18,6 +18,8 @@
 
 #define NP_SYNTH_TRUTH_HEAD "{\"tool\": \"npuprof synth\", \"version\": 1"
 
+/* Up to the ranks: options and faults. What the plan as a whole has (truth_cluster.h)
+ * and the opening of "ranks" stand between this and np_synth_truth_rank(). */
 void np_synth_truth_begin(struct np_out *out, const struct np_synth_plan *plan);
 /* One rank; `directory` is NULL when it was not written. */
 void np_synth_truth_rank(struct np_out *out, const struct np_synth_run *run, const char *directory);

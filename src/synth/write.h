@@ -56,6 +56,9 @@ extern const struct np_synth_module {
 /* The csv files but kernel_details (write_text.c). Statistics come with level 1 and up. */
 enum np_status np_synth_write_tables(const struct np_synth_run *run, const char *dir,
                                      struct np_synth_stats *stats, struct np_err *err);
+/* step_trace_time.csv alone. */
+enum np_status np_synth_write_step_trace(const struct np_synth_run *run, const char *dir,
+                                         struct np_synth_stats *stats, struct np_err *err);
 /* op_statistic, api_statistic, task_time as msprof names them: with _<stamp>. */
 enum np_status np_synth_write_msprof_tables(const struct np_synth_run *run, const char *dir,
                                             const char *stamp, struct np_synth_stats *stats,
@@ -76,6 +79,8 @@ enum np_status np_synth_write_meta(const struct np_synth_run *run, const char *d
                                    struct np_err *err);
 /* {"group_name_0": {...}, ...} of one rank, as in profiler_metadata.json */
 void np_synth_groups_json(struct np_buf *out, const struct np_synth_run *run);
+/* {"tensor_model_parallel_size": …} */
+void np_synth_distributed_json(struct np_buf *out, const struct np_synth_run *run);
 extern const char *const np_synth_env_json;
 /* One file of the parser's, in logs/. */
 enum np_status np_synth_write_log(const struct np_synth_run *run, const char *dir,

@@ -62,8 +62,8 @@ static void put_steps(struct analysis *self)
 		                       step->communication_ns,
 		                       step->free_ns,
 		                       step->stage_ns,
-		                       0,
-		                       step->not_overlapped_ns,
+		                       step->bubble_ns,
+		                       np_synth_exclude_receive(step),
 		                       step->preparing_ns};
 		int at = 1;
 		if (!old)
@@ -77,7 +77,13 @@ static void put_steps(struct analysis *self)
 	np_db_out_done(&self->db, stmt);
 }
 
-static void put_time(struct analysis *self, const char *name, const struct np_synth_comm_info *info)
+static const char *type_of(enum np_synth_coll coll)
+{
+	return np_synth_is_p2p(coll) ? "p2p" : "collective";
+}
+
+static void put_time(struct analysis *self, const char *name, enum np_synth_coll coll,
+                     const struct np_synth_comm_info *info)
 {
 	sqlite3_stmt *stmt = self->time;
 	const np_ns cells[] = {info->elapse_ns, info->transit_ns, info->wait_ns, info->sync_ns,
@@ -88,13 +94,13 @@ static void put_time(struct analysis *self, const char *name, const struct np_sy
 	for (int i = 0; i < 5; i++)
 		np_db_out_real(&self->db, stmt, 4 + i, (double)cells[i] / 1e6);
 	text(self, stmt, 9, self->step);
-	text(self, stmt, 10, "collective");
+	text(self, stmt, 10, type_of(coll));
 	np_db_out_step(&self->db, stmt);
 }
 
 /* One row per packet size; a link without packets has one row of zeros. */
-static void put_bandwidth(struct analysis *self, const char *name, int kind,
-                          const struct np_synth_bandwidth *link)
+static void put_bandwidth(struct analysis *self, const char *name, enum np_synth_coll coll,
+                          int kind, const struct np_synth_bandwidth *link)
 {
 	sqlite3_stmt *stmt = self->bandwidth;
 	for (uint32_t i = 0; i < link->n_buckets || i == 0; i++) {
@@ -114,7 +120,7 @@ static void put_bandwidth(struct analysis *self, const char *name, int kind,
 		np_db_out_real(&self->db, stmt, 10,
 		               any ? (double)link->bucket[i].time_ns / 1e6 : 0);
 		text(self, stmt, 11, self->step);
-		text(self, stmt, 12, "collective");
+		text(self, stmt, 12, type_of(coll));
 		np_db_out_step(&self->db, stmt);
 	}
 }
@@ -124,7 +130,7 @@ static void put_matrix(void *ctx, const struct np_synth_matrix_row *row)
 	struct analysis *self = ctx;
 	sqlite3_stmt *stmt = self->matrix;
 	char name[64], group[24], src[16], dst[16];
-	(void)snprintf(name, sizeof name, "allreduce-%s", row->place);
+	(void)snprintf(name, sizeof name, "%s-%s", np_synth_colls[row->coll].matrix, row->place);
 	(void)snprintf(group, sizeof group, "%llu",
 	               (unsigned long long)self->run->plan->groups[row->group].hash);
 	(void)snprintf(src, sizeof src, "%u", row->src);
@@ -137,7 +143,7 @@ static void put_matrix(void *ctx, const struct np_synth_matrix_row *row)
 	np_db_out_real(&self->db, stmt, 8,
 	               (double)np_synth_gbps(row->len_bytes, row->time_ns) / 1e4);
 	text(self, stmt, 9, self->step);
-	text(self, stmt, 10, "collective");
+	text(self, stmt, 10, type_of(row->coll));
 	char scratch[64];
 	if (row->item)
 		text(self, stmt, 11, np_synth_item_name(self->run, row->item, scratch));
@@ -169,9 +175,10 @@ static enum np_status put_comm(struct analysis *self, struct np_err *err)
 			               (unsigned long long)run->plan->groups[item->group].hash);
 			np_synth_comm_info(run, item, &info);
 			const char *name = np_synth_item_name(run, item, scratch);
-			put_time(self, name, &info);
+			enum np_synth_coll coll = (enum np_synth_coll)item->coll;
+			put_time(self, name, coll, &info);
 			for (int k = 0; k < NP_LINK_TYPES; k++)
-				put_bandwidth(self, name, k, &info.links[k]);
+				put_bandwidth(self, name, coll, k, &info.links[k]);
 		}
 		status = np_synth_matrix(run, s, put_matrix, self, err);
 	}

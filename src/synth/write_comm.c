@@ -97,19 +97,20 @@ static void put_info(struct np_out *out, const struct np_synth_comm_info *info, 
 	np_out_lit(out, "}}");
 }
 
-static void put_step(struct np_out *out, const struct np_synth_run *run, uint32_t step)
+/* The operations of a step of one family, and their sum. */
+static void put_family(struct np_out *out, const struct np_synth_run *run, uint32_t step, bool p2p)
 {
 	struct np_synth_comm_info total = {.start_ns = 0}, info;
 	size_t from, to;
-	np_out_lit(out, "\"step");
-	np_out_u64(out, run->steps[step].id);
-	np_out_lit(out, "\": {\"p2p\": {}, \"collective\": {");
+	bool any = !p2p;
 	np_synth_step_items(run, step, &from, &to);
 	for (size_t i = from; i < to; i++) {
 		const struct np_synth_item *item = &run->items.v[i];
 		char scratch[64];
-		if (item->kind != NP_ITEM_COMM)
+		if (item->kind != NP_ITEM_COMM ||
+		    np_synth_is_p2p((enum np_synth_coll)item->coll) != p2p)
 			continue;
+		any = true;
 		np_synth_comm_info(run, item, &info);
 		np_synth_comm_add(&total, &info);
 		np_out_char(out, '"');
@@ -120,8 +121,20 @@ static void put_step(struct np_out *out, const struct np_synth_run *run, uint32_
 		put_info(out, &info, false);
 		np_out_lit(out, ", ");
 	}
+	if (!any)
+		return;
 	np_out_lit(out, "\"Total Op Info\": ");
 	put_info(out, &total, true);
+}
+
+static void put_step(struct np_out *out, const struct np_synth_run *run, uint32_t step)
+{
+	np_out_lit(out, "\"step");
+	np_out_u64(out, run->steps[step].id);
+	np_out_lit(out, "\": {\"p2p\": {");
+	put_family(out, run, step, true);
+	np_out_lit(out, "}, \"collective\": {");
+	put_family(out, run, step, false);
 	np_out_lit(out, "}}");
 }
 
@@ -129,8 +142,10 @@ struct matrix_out {
 	struct np_out *out;
 	const struct np_synth_run *run;
 	bool open; /* an object, that of: */
+	bool p2p;  /* the family that is written */
 	const char *place;
 	uint32_t group;
+	enum np_synth_coll coll;
 };
 
 static void put_matrix_row(void *ctx, const struct np_synth_matrix_row *row)
@@ -138,8 +153,13 @@ static void put_matrix_row(void *ctx, const struct np_synth_matrix_row *row)
 	struct matrix_out *self = ctx;
 	struct np_out *out = self->out;
 	char scratch[64];
-	if (!self->open || self->place != row->place || self->group != row->group) {
-		np_out_str(out, self->open ? "}, \"allreduce-" : "\"allreduce-");
+	if (np_synth_is_p2p(row->coll) != self->p2p)
+		return;
+	if (!self->open || self->coll != row->coll || self->place != row->place ||
+	    self->group != row->group) {
+		np_out_str(out, self->open ? "}, \"" : "\"");
+		np_out_str(out, np_synth_colls[row->coll].matrix);
+		np_out_char(out, '-');
 		np_out_str(out, row->place);
 		np_out_char(out, '@');
 		np_out_u64(out, self->run->plan->groups[row->group].hash);
@@ -147,6 +167,7 @@ static void put_matrix_row(void *ctx, const struct np_synth_matrix_row *row)
 		self->open = true;
 		self->place = row->place;
 		self->group = row->group;
+		self->coll = row->coll;
 	} else {
 		np_out_lit(out, ", \"");
 	}
@@ -176,16 +197,21 @@ static enum np_status write_matrix(const struct np_synth_run *run, const char *d
 	NP_TRY(np_out_open(&out, dir, "communication_matrix.json", err));
 	np_out_char(&out, '{');
 	for (uint32_t s = 0; s < run->plan->options.steps; s++) {
-		struct matrix_out matrix = {.out = &out, .run = run};
 		np_out_str(&out, s ? ", \"step" : "\"step");
 		np_out_u64(&out, run->steps[s].id);
-		np_out_lit(&out, "\": {\"p2p\": {}, \"collective\": {");
-		enum np_status status = np_synth_matrix(run, s, put_matrix_row, &matrix, err);
-		if (status != NP_OK) {
-			np_out_abandon(&out);
-			return status;
+		np_out_lit(&out, "\": {");
+		for (int p2p = 1; p2p >= 0; p2p--) {
+			struct matrix_out matrix = {.out = &out, .run = run, .p2p = p2p};
+			np_out_str(&out, p2p ? "\"p2p\": {" : ", \"collective\": {");
+			enum np_status status =
+				np_synth_matrix(run, s, put_matrix_row, &matrix, err);
+			if (status != NP_OK) {
+				np_out_abandon(&out);
+				return status;
+			}
+			np_out_str(&out, matrix.open ? "}}" : "}");
 		}
-		np_out_str(&out, matrix.open ? "}}}" : "}}");
+		np_out_char(&out, '}');
 	}
 	np_out_char(&out, '}');
 	return np_synth_finish(&out, stats, err);

@@ -50,13 +50,14 @@ int64_t np_synth_ratio(np_ns part, np_ns rest);
 struct np_synth_matrix_row {
 	const char *place; /* "top1", … */
 	uint32_t group, src, dst;
+	enum np_synth_coll coll;
 	const char *transport;
 	uint64_t len_bytes;
 	np_ns time_ns;
 	const struct np_synth_item *item; /* NULL in "total" */
 };
 
-/* Calls row() for every line of a step, ordered by group, place, link. Errors:
+/* Calls row() for every line of a step, ordered by group, kind, place, link. Errors:
  * E_NOMEM. */
 enum np_status np_synth_matrix(const struct np_synth_run *run, uint32_t step,
                                void (*row)(void *ctx, const struct np_synth_matrix_row *row),

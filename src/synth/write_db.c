@@ -6,13 +6,18 @@
 
 #include "base/intern.h"
 #include "synth/db_out.h"
+#include "synth/faults_cluster.h"
 #include "synth/faults_ops.h"
 #include "synth/write_comm.h"
 
 /* id spaces of STRING_IDS: CANN, framework, memory */
 enum space { CANN, TORCH, MEMORY, SPACES };
 enum { SPACE_SHIFT = 28, CORR_OFFSET = 5 << 28 };
-#define NONE32 4294967295ll
+/* connections that an operator of the forward pass shares with one of the backward pass; of
+ * mstx */
+#define FWD_BWD_OFFSET (6ll << 28)
+#define MSTX_OFFSET    4000000000ll
+#define NONE32         4294967295ll
 
 struct dbw {
 	struct np_db_out db;
@@ -223,6 +228,15 @@ static void put_info(struct dbw *w)
 	else
 		put_pair(w, "META_DATA", "parallel_group_info", groups.ptr, groups.len);
 	np_buf_release(&groups);
+	if (run->plan->options.layout) {
+		struct np_buf args = {.ptr = NULL};
+		np_synth_distributed_json(&args, run);
+		if (args.failed)
+			w->nomem = true;
+		else
+			put_pair(w, "META_DATA", "distributed_args", args.ptr, args.len);
+		np_buf_release(&args);
+	}
 	for (uint32_t s = 0; s < run->plan->options.steps; s++) {
 		const struct np_synth_step *step = &run->steps[s];
 		put_once(w, "STEP_TIME",
@@ -366,7 +380,7 @@ static void put_comm(struct dbw *w, const struct np_synth_item *item)
 {
 	const struct np_synth_group *members = &w->run->plan->groups[item->group];
 	struct np_synth_comm_task tasks[NP_SYNTH_MAX_COMM_TASKS];
-	char scratch[64], hash[24];
+	char scratch[64], scratch2[32], hash[24];
 	(void)snprintf(hash, sizeof hash, "%llu", (unsigned long long)members->hash);
 	int64_t group = str(w, CANN, hash), op = w->next_op++;
 	const int64_t row[] = {str(w, CANN, np_synth_item_name(w->run, item, scratch)),
@@ -380,7 +394,7 @@ static void put_comm(struct dbw *w, const struct np_synth_item *item)
 	                       4,
 	                       str(w, CANN, "MESH-RING"),
 	                       (int64_t)item->len_bytes / 4,
-	                       str(w, CANN, "hcom_allReduce_"),
+	                       str(w, CANN, np_synth_comm_type(item, scratch2)),
 	                       w->run->device,
 	                       members->count};
 	np_db_out_row(&w->db, w->comm_op, row, w->old ? 12 : 14);
@@ -437,7 +451,11 @@ static void put_framework(struct dbw *w, const struct np_synth_item *item)
 	bool copy = item->kind == NP_ITEM_COPY;
 	int64_t corr = copy ? NP_DB_NULL : (int64_t)item->corr + CORR_OFFSET;
 	const char *inner = np_synth_inner_op(item);
-	put_torch(w, item->host_ns, item->host_dur_ns, run->pid, "", np_synth_outer_op(item), corr,
+	int64_t outer = corr;
+	if (run->plan->options.layout) /* as today: the queue's id is not the operator's */
+		outer = item->pair ? FWD_BWD_OFFSET + ((int64_t)item->step << 20) + item->pair
+		                   : NP_DB_NULL;
+	put_torch(w, item->host_ns, item->host_dur_ns, run->pid, "", np_synth_outer_op(item), outer,
 	          50001);
 	put_torch(w, item->host_ns + NP_INNER_NS, item->host_dur_ns - 2 * NP_INNER_NS, run->pid, "",
 	          inner, item->conn, 50001);
@@ -447,6 +465,104 @@ static void put_framework(struct dbw *w, const struct np_synth_item *item)
 	          50002);
 	put_torch(w, item->launch_ns - NP_DEQUEUE_LEAD_NS, np_synth_dequeue_len(item), run->deq_tid,
 	          "Dequeue@", inner, corr, 50002);
+}
+
+/* ── mstx ── */
+
+enum { MSTX_RANGE = 2, MSTX_MARK = 3, MARK_STREAM = 77, MARK_NS = 50 };
+
+struct mstx {
+	sqlite3_stmt *events;
+	int64_t next;
+};
+
+static void put_event(struct dbw *w, struct mstx *mstx, np_ns start, np_ns end, int64_t type,
+                      const char *domain, const char *message, int64_t conn)
+{
+	int64_t tid = global_tid(w->run, w->run->pid);
+	ROW(w, mstx->events, start, end, type, type == MSTX_RANGE ? mstx->next : 0, 0,
+	    str(w, CANN, message), tid, tid, str(w, CANN, domain), conn);
+}
+
+/* What the device does when the stream reaches a mark. */
+static void put_mark_task(struct dbw *w, np_ns start, np_ns end, int64_t conn)
+{
+	if (np_synth_has(w->run, NP_SYNTH_HOST_ONLY))
+		return;
+	int64_t task = w->next_task++;
+	ROW(w, w->task, start, end, w->run->device, conn, task, w->run->pid,
+	    str(w, CANN, "STARS_COMMON"), NONE32, MARK_STREAM, task & 0xffff, NONE32);
+}
+
+static void put_instant(struct dbw *w, struct mstx *mstx, np_ns at, np_ns dev, const char *message)
+{
+	int64_t conn = MSTX_OFFSET + mstx->next++;
+	put_event(w, mstx, at, at, MSTX_MARK, "default", message, conn);
+	put_mark_task(w, dev, dev + MARK_NS, conn);
+	put_torch(w, at, 100, w->run->pid, "", "mstx_mark_op", conn, 50004);
+}
+
+/* Half of what the shapes say: a kernel that did all of it in its time would be faster
+ * than the chip. */
+static uint64_t flops_of(const struct np_synth_run *run, uint32_t op)
+{
+	uint32_t rows = op == NP_OP_GROUPED ? np_synth_tokens(run->plan, run->rank, run->faults)
+	                                    : NP_EXPERT_TOKENS;
+	return np_synth_flops(op, rows) / 2;
+}
+
+static void put_mark(struct dbw *w, struct mstx *mstx, const struct np_synth_mark *mark)
+{
+	static const char *const modules[] = {[NP_MARK_ATTENTION] = "SelfAttention",
+	                                      [NP_MARK_MLP] = "MLP",
+	                                      [NP_MARK_MOE] = "MoELayer"};
+	char text[64];
+	int64_t conn = MSTX_OFFSET + mstx->next;
+	switch ((enum np_synth_mark_kind)mark->kind) {
+	case NP_MARK_FORWARD:
+	case NP_MARK_BACKWARD:
+		put_event(w, mstx, mark->start_ns, mark->end_ns, MSTX_RANGE, "default",
+		          mark->kind == NP_MARK_FORWARD ? "forward_step" : "backward_step", conn);
+		put_mark_task(w, mark->dev_start_ns, mark->dev_end_ns, conn);
+		break;
+	case NP_MARK_LOADER:
+		put_instant(w, mstx, mark->start_ns, mark->dev_start_ns, "dataloader_start");
+		put_instant(w, mstx, mark->end_ns, mark->dev_end_ns, "dataloader_stop");
+		return;
+	case NP_MARK_FLOPS:
+		(void)snprintf(text, sizeof text, "%llu-%s",
+		               (unsigned long long)flops_of(w->run, mark->n),
+		               np_synth_ops[mark->n].type);
+		put_event(w, mstx, mark->start_ns, mark->end_ns, MSTX_RANGE, "mfu_flops", text,
+		          NONE32);
+		break;
+	case NP_MARK_LAYER:
+		(void)snprintf(text, sizeof text, "TransformerLayer_%u", mark->n);
+		put_event(w, mstx, mark->start_ns, mark->end_ns, MSTX_RANGE, "Module", text,
+		          NONE32);
+		break;
+	default:
+		put_event(w, mstx, mark->start_ns, mark->end_ns, MSTX_RANGE, "Module",
+		          modules[mark->kind], NONE32);
+		break;
+	}
+	mstx->next++;
+}
+
+static void put_mstx(struct dbw *w)
+{
+	static const struct np_db_table table = {
+		"MSTX_EVENTS",
+		"startNs INTEGER,endNs INTEGER,eventType INTEGER,rangeId INTEGER,category INTEGER,"
+		"message INTEGER,globalTid INTEGER,endGlobalTid INTEGER,domainId INTEGER,"
+		"connectionId INTEGER"};
+	if (w->run->marks.n == 0)
+		return;
+	np_db_out_table(&w->db, &table);
+	struct mstx mstx = {.events = np_db_out_insert(&w->db, table.name, 10)};
+	for (size_t i = 0; i < w->run->marks.n && !w->nomem; i++)
+		put_mark(w, &mstx, &w->run->marks.v[i]);
+	np_db_out_done(&w->db, mstx.events);
 }
 
 static void put_gc(struct dbw *w)
@@ -619,11 +735,14 @@ enum np_status np_synth_write_profiler_db(const struct np_synth_run *run, const 
 		put_enums(&w);
 		put_module_names(&w);
 		put_info(&w);
-		put_items(&w);
-		put_stalls(&w);
-		put_memory(&w);
-		if (!np_synth_has(run, NP_SYNTH_HOST_ONLY))
-			put_module_memory(&w);
+		if (!run->plan->options.lite) {
+			put_items(&w);
+			put_stalls(&w);
+			put_mstx(&w);
+			put_memory(&w);
+			if (!np_synth_has(run, NP_SYNTH_HOST_ONLY))
+				put_module_memory(&w);
+		}
 		put_strings(&w);
 		finalize(&w);
 		np_db_out_exec(&w.db, "CREATE INDEX TaskIndex ON TASK (startNs,globalTaskId)");

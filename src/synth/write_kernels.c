@@ -85,7 +85,8 @@ static void put_name(struct np_out *out, const struct row *row, int arg)
 static void put_type(struct np_out *out, const struct row *row, int arg)
 {
 	(void)arg;
-	np_out_str(out, row->op ? row->op->type : "hcom_allReduce_");
+	char scratch[32];
+	np_out_str(out, row->op ? row->op->type : np_synth_comm_type(row->item, scratch));
 }
 
 static void put_state(struct np_out *out, const struct row *row, int arg)

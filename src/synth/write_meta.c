@@ -33,10 +33,12 @@ void np_synth_groups_json(struct np_buf *out, const struct np_synth_run *run)
 		if (run->rank < group->first || at % group->stride ||
 		    at / group->stride >= group->count)
 			continue;
+		char name[NP_SYNTH_GROUP_NAME];
+		np_synth_group_name(plan, group, name);
 		np_buf_printf(out,
-		              "%s\"group_name_%u\": {\"group_name\": \"%s\", \"group_rank\": %u, "
+		              "%s\"%s\": {\"group_name\": \"%s\", \"group_rank\": %u, "
 		              "\"global_ranks\": [",
-		              any ? ", " : "", group->number, group->label, at / group->stride);
+		              any ? ", " : "", name, group->label, at / group->stride);
 		for (uint32_t k = 0; k < group->count; k++)
 			np_buf_printf(out, k ? ", %u" : "%u", group->first + k * group->stride);
 		np_buf_add_cstr(out, "]}");
@@ -79,10 +81,11 @@ static void config_json(struct np_buf *out, const struct np_synth_run *run, unsi
 	              "        \"experimental_config\": {\n            \"_profiler_level\": "
 	              "\"Level%d\",\n"
 	              "            \"_aic_metrics\": \"%s\",\n            \"_l2_cache\": false,\n"
-	              "            \"_msprof_tx\": false,\n            \"_mstx\": false,\n"
+	              "            \"_msprof_tx\": %s,\n            \"_mstx\": %s,\n"
 	              "            \"_data_simplification\": %s,\n            \"record_op_args\": "
 	              "false,\n",
 	              run->level, run->level ? "ACL_AICORE_PIPE_UTILIZATION" : "ACL_AICORE_NONE",
+	              boolean(run->marks.n > 0), boolean(run->marks.n > 0),
 	              boolean(!(formats & NP_SYNTH_MSPROF)));
 	bool text = formats & (NP_SYNTH_TEXT | NP_SYNTH_MSPROF), db = formats & NP_SYNTH_DB;
 	np_buf_printf(out, "            \"_export_type\": [\n%s%s%s            ],\n",
@@ -134,16 +137,22 @@ static enum np_status write_buf(struct np_buf *text, const char *dir, const char
 	return status;
 }
 
-static void metadata_json(struct np_buf *out, const struct np_synth_run *run)
+void np_synth_distributed_json(struct np_buf *out, const struct np_synth_run *run)
 {
 	const struct np_synth_plan *plan = run->plan;
 	np_buf_printf(out,
-	              "{\"distributed_args\": {\"tensor_model_parallel_size\": %u, "
-	              "\"pipeline_model_parallel_size\": 1, \"data_parallel_size\": %u, "
-	              "\"context_parallel_size\": 1, \"expert_model_parallel_size\": 1, "
-	              "\"sequence_parallel\": false, \"rank\": %u, \"world_size\": %u}, "
-	              "\"ENV_VARIABLES\": ",
-	              plan->tp, plan->dp, run->rank, plan->options.ranks);
+	              "{\"tensor_model_parallel_size\": %u, "
+	              "\"pipeline_model_parallel_size\": %u, \"data_parallel_size\": %u, "
+	              "\"context_parallel_size\": 1, \"expert_model_parallel_size\": %u, "
+	              "\"sequence_parallel\": false, \"rank\": %u, \"world_size\": %u}",
+	              plan->tp, plan->pp, plan->dp, plan->ep, run->rank, plan->options.ranks);
+}
+
+static void metadata_json(struct np_buf *out, const struct np_synth_run *run)
+{
+	np_buf_add_cstr(out, "{\"distributed_args\": ");
+	np_synth_distributed_json(out, run);
+	np_buf_add_cstr(out, ", \"ENV_VARIABLES\": ");
 	np_buf_add_cstr(out, np_synth_env_json);
 	np_buf_add_cstr(out, ", \"parallel_group_info\": ");
 	np_synth_groups_json(out, run);

@@ -282,8 +282,8 @@ static enum np_status write_operator_details(const struct np_synth_run *run, con
 
 /* ── step_trace_time.csv ── */
 
-static enum np_status write_step_trace(const struct np_synth_run *run, const char *dir,
-                                       struct np_synth_stats *stats, struct np_err *err)
+enum np_status np_synth_write_step_trace(const struct np_synth_run *run, const char *dir,
+                                         struct np_synth_stats *stats, struct np_err *err)
 {
 	bool old =
 		np_synth_has(run, NP_SYNTH_OLD_HEADER) || np_synth_has(run, NP_SYNTH_ASCEND_910A);
@@ -308,8 +308,8 @@ static enum np_status write_step_trace(const struct np_synth_run *run, const cha
 		                       step->communication_ns,
 		                       step->free_csv_ns,
 		                       step->stage_csv_ns,
-		                       0,
-		                       step->not_overlapped_ns,
+		                       step->bubble_ns,
+		                       np_synth_exclude_receive(step),
 		                       step->preparing_ns};
 		for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
 			np_out_char(&out, ',');
@@ -453,7 +453,7 @@ enum np_status np_synth_write_tables(const struct np_synth_run *run, const char 
 	NP_TRY(write_memory_record(run, dir, stats, err));
 	if (!device)
 		return NP_OK;
-	NP_TRY(write_step_trace(run, dir, stats, err));
+	NP_TRY(np_synth_write_step_trace(run, dir, stats, err));
 	NP_TRY(write_module_mem(run, dir, stats, err));
 	if (run->level == 0)
 		return NP_OK;

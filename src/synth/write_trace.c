@@ -1,6 +1,7 @@
 /* trace_view.json, and msprof_*.json which is its device half. One line, as the
  * exporters write it; the order of events and of keys is theirs (§3.10). */
 #include "synth/faults_ops.h"
+#include "synth/program.h"
 #include "synth/write.h"
 
 #include <errno.h>
@@ -247,7 +248,11 @@ static void meta_device(struct trace *t)
 	meta_process(t, t->freq, "AI Core Freq", "NPU", LAYER_FREQ);
 	if (t->run->n_comms > 0) {
 		meta_process(t, t->comm, "Communication", "NPU", LAYER_COMM);
-		for (unsigned g = 0; g < 2; g++) {
+		const struct np_synth_plan *plan = t->run->plan;
+		bool layout = plan->options.layout;
+		for (unsigned g = 0; g < (layout ? NP_DIMS : 2); g++) {
+			if (layout && !np_synth_has_dim(plan, t->run->rank, (enum np_synth_dim)g))
+				continue;
 			(void)snprintf(name, sizeof name, "Group %u Communication", g);
 			meta_thread(t, t->comm, g * GROUP_TIDS, name);
 			for (unsigned p = 0; p < NP_SYNTH_MAX_LINKS; p++) {
@@ -418,7 +423,7 @@ static void dev_comm(struct trace *t, const struct np_synth_item *item, const ch
 	struct np_out *out = &t->out;
 	const struct np_synth_group *group = &t->run->plan->groups[item->group];
 	struct np_synth_comm_task tasks[NP_SYNTH_MAX_COMM_TASKS];
-	uint64_t tid = item->group ? GROUP_TIDS : 0;
+	uint64_t tid = (uint64_t)item->dim * GROUP_TIDS;
 	dev_slice(t, name, t->comm, tid, item->start_ns, item->dur_ns);
 	np_out_lit(out, ", \"args\": {\"connection_id\": ");
 	np_out_u64(out, item->conn);
@@ -520,7 +525,7 @@ static void fw_to_npu(struct trace *t)
 		fw_flow(t, 's', "torch_to_npu", "async_npu", id, run->pid, run->pid,
 		        item->host_ns + NP_INNER_NS);
 		fw_flow(t, 'f', "torch_to_npu", "async_npu", id, comm ? t->comm : t->hardware,
-		        comm ? (item->group ? GROUP_TIDS : 0) : STREAM, item->start_ns);
+		        comm ? (uint64_t)item->dim * GROUP_TIDS : STREAM, item->start_ns);
 	}
 }
 

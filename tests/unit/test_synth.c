@@ -256,9 +256,14 @@ static void every_fault_of_the_table_parses_and_is_written(void **state)
 		const struct np_synth_fault_info *info =
 			np_synth_fault_info((enum np_synth_fault_id)i);
 		char text[64], code[96], path[128];
-		const char *argument = info->argument[0] == 'R'   ? "=1"
-		                       : info->argument[0] == 'A' ? "=1-0"
-		                                                  : "";
+		const char *argument = info->argument[0] == 'A'                        ? "=1-0"
+		                       : info->argument[0] && info->argument[0] != '[' ? "=1"
+		                                                                       : "";
+		if (i == NP_SYNTH_LOW_FREQ) { /* from here on: what these faults need */
+			f->options.ranks = 16;
+			f->options.tp = f->options.pp = f->options.ep = 2;
+			f->options.layers = 2;
+		}
 		(void)snprintf(text, sizeof text, "%s%s", info->name, argument);
 		write_set(f, text);
 		(void)snprintf(code, sizeof code, "{\"fault\": \"%s\", \"code\": \"%s\"",
@@ -278,7 +283,10 @@ static void the_guide_has_every_fault_with_its_code(void **state)
 	for (int i = 0; i < NP_SYNTH_FAULTS; i++) {
 		const struct np_synth_fault_info *info =
 			np_synth_fault_info((enum np_synth_fault_id)i);
-		const char *argument = info->argument[0] == '[' ? "[=R]" : info->argument;
+		const char *argument =
+			info->argument[0] == '['
+				? np_arena_printf(&f->arena, "[=%c]", info->argument[1])
+				: info->argument;
 		const char *row = np_arena_printf(
 			&f->arena, "| `%s%s%s` | %s%s%s | %s |", info->name,
 			info->argument[0] && info->argument[0] != '[' ? "=" : "", argument,
