@@ -77,11 +77,24 @@ struct np_cluster {
 };
 
 /*
+ * One of several processes of a job that mpirun has started? Then all of them do the same
+ * calls, and share the ranks out; else this does nothing. First of all, once. Only the root
+ * (process 0) may print and write. Errors: E_UNSUPPORTED, and then np_cluster_is_root() tells
+ * which process may say so.
+ */
+enum np_status np_cluster_join(struct np_err *err);
+bool np_cluster_is_root(void);
+bool np_cluster_is_shared(void); /* there are others, or were */
+/* Last of all, after a success or a failure, which the other processes are told of. */
+void np_cluster_leave(enum np_status status, const struct np_err *err);
+
+/*
  * Choose the ranks and say what is wrong with them (findings into `report`):
  * mixed batches and duplicate ranks are refused (self->refused, exit code 1) unless
  * options->force, which takes the newest of each rank and says so. `all`, `options` and `report` must
  * live as long as the cluster. Errors: E_EMPTY (no rank with data), E_NOTFOUND (none
- * of --rank_list), E_USAGE, E_NOMEM. np_cluster_close() in every case.
+ * of --rank_list), E_USAGE, E_NOMEM, E_IO (other processes do not see the same).
+ * np_cluster_close() in every case.
  */
 enum np_status np_cluster_open(struct np_cluster *self, const struct np_captures *all,
                                const struct np_cluster_options *options, struct np_report *report,
@@ -95,6 +108,11 @@ enum np_status np_cluster_map(struct np_cluster *self, struct np_err *err);
 /* Run the recipes: tables and findings into the report. A recipe without data says so
  * in a finding and sets the exit code 3. Errors: E_NOMEM. */
 enum np_status np_cluster_reduce(struct np_cluster *self, struct np_err *err);
+
+/* Can files be written to DIR, and is it outside of every capture? To be asked before the
+ * work. Errors: E_USAGE, E_ACCESS, E_EXISTS, E_IO. */
+enum np_status np_cluster_export_check(const struct np_cluster *self, const char *dir,
+                                       struct np_err *err);
 
 /* Write what the recipes have made into DIR/cluster_analysis_output, and note the files. */
 enum np_status np_cluster_export(struct np_cluster *self, const char *dir, enum np_export_type type,

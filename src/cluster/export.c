@@ -1,9 +1,11 @@
 #include "cluster/export.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/number.h"
 #include "cluster/internal.h"
@@ -140,7 +142,7 @@ void np_export_csv_row(const struct np_table *table, const struct np_recipe_file
                        const struct np_cell *cells, struct np_buf *out)
 {
 	for (size_t c = 0; c < table->n_columns; c++) {
-		csv_cell(out, &table->columns[c], &cells[c], divisor_of(file));
+		csv_cell(out, &table->columns[c], &cells[c], file);
 		np_buf_add_char(out, c + 1 < table->n_columns ? ',' : '\n');
 	}
 }
@@ -289,12 +291,36 @@ static enum np_status export_files(struct np_export *self, enum np_export_type w
 	return NP_OK;
 }
 
+/* The part of `dir` that exists, without links: what is below it will be made there. */
+static enum np_status existing_part(const char *dir, char out[PATH_MAX], struct np_err *err)
+{
+	char part[PATH_MAX];
+	size_t len = strlen(dir);
+	if (len == 0 || len >= sizeof part)
+		return np_err_set(err, NP_E_USAGE, dir, "-o wants the name of a directory");
+	memcpy(part, dir, len + 1);
+	while (!realpath(part, out)) {
+		int why = errno;
+		while (len > 0 && part[len - 1] == '/')
+			len--;
+		while (len > 0 && part[len - 1] != '/')
+			len--;
+		if (why != ENOENT)
+			return np_err_sys(err, why, dir, "write there");
+		if (len == 0)
+			return realpath(".", out) ? NP_OK : np_err_sys(err, errno, dir, "find it");
+		part[len] = '\0';
+	}
+	return NP_OK;
+}
+
 /* Is `dir` (absolute) inside one of the captures? */
 static bool is_in_capture(const struct np_cluster *self, const char *dir)
 {
 	char capture[PATH_MAX];
-	for (size_t i = 0; i < self->ranks.n; i++) {
-		if (!realpath(self->ranks.v[i].capture->path, capture))
+	for (size_t i = 0; i < self->all->captures.n; i++) {
+		if (self->all->captures.v[i]->framework == NP_FW_CLUSTER ||
+		    !realpath(self->all->captures.v[i]->path, capture))
 			continue;
 		size_t len = strlen(capture);
 		if (strncmp(dir, capture, len) == 0 && (dir[len] == '/' || dir[len] == '\0'))
@@ -303,19 +329,30 @@ static bool is_in_capture(const struct np_cluster *self, const char *dir)
 	return false;
 }
 
+enum np_status np_cluster_export_check(const struct np_cluster *self, const char *dir,
+                                       struct np_err *err)
+{
+	char absolute[PATH_MAX];
+	struct np_file_stat st;
+	NP_TRY(existing_part(dir, absolute, err));
+	if (is_in_capture(self, absolute))
+		return np_err_set(err, NP_E_USAGE, dir,
+		                  "is inside a capture, and captures are never written to: choose "
+		                  "another directory for -o");
+	NP_TRY(np_file_stat(absolute, true, &st, err));
+	if (st.kind != NP_FILE_DIR)
+		return np_err_set(err, NP_E_EXISTS, dir, "is not a directory");
+	return access(absolute, W_OK) == 0 ? NP_OK : np_err_sys(err, errno, dir, "write there");
+}
+
 enum np_status np_cluster_export(struct np_cluster *self, const char *dir, enum np_export_type type,
                                  struct np_err *err)
 {
-	char absolute[PATH_MAX];
 	struct np_export out = {.cluster = self,
 	                        .dir = np_path_join(&self->arena, dir, OUTPUT_DIR)};
 	if (!out.dir)
 		return np_err_nomem(err);
-	NP_TRY(np_mkdirs(dir, err));
-	if (realpath(dir, absolute) && is_in_capture(self, absolute))
-		return np_err_set(err, NP_E_USAGE, dir,
-		                  "is inside a capture, and captures are never written to: choose "
-		                  "another directory for -o");
+	NP_TRY(np_cluster_export_check(self, dir, err));
 	NP_TRY(np_mkdirs(out.dir, err));
 	return export_files(&out, type, err);
 }

@@ -173,6 +173,8 @@ static enum np_status take_options(const struct np_call *call, const struct mode
 static enum np_status run_modes(struct np_cluster *cluster, const char *output,
                                 enum np_export_type type, struct np_err *err)
 {
+	if (output && cluster->sole)
+		NP_TRY(np_cluster_export_check(cluster, output, err));
 	NP_TRY(np_cluster_map(cluster, err));
 	if (!cluster->sole)
 		return NP_OK;
@@ -198,7 +200,8 @@ static enum np_status fill_from(const struct np_call *call, const char *path,
 	NP_TRY(take_options(call, &modes, &how, err));
 	NP_TRY(np_discover(path, &all, err));
 	np_report_input(report, path);
-	struct np_progress_line *line = np_progress_show(call->common);
+	struct np_progress_line *line =
+		np_cluster_is_root() ? np_progress_show(call->common) : NULL;
 	how.progress = np_progress_of(line);
 	struct np_cluster cluster;
 	enum np_status status = np_cluster_open(&cluster, all, &how, report, err);
@@ -228,11 +231,20 @@ static int run(const struct np_call *call)
 {
 	struct np_err err = {0};
 	struct np_report *report = np_report_new("cluster");
-	enum np_status status = report ? fill(call, report, &err) : np_err_nomem(&err);
+	enum np_status status = np_cluster_join(&err);
+	if (status == NP_OK) {
+		status = report ? fill(call, report, &err) : np_err_nomem(&err);
+		np_cluster_leave(status, &err);
+	}
+	/* mpirun gives its processes a terminal of its own, also when it writes to a file */
 	const struct options *own = call->options;
-	struct np_finish how = {.max_rows =
-	                                own->modes || own->list_modes ? SHOWN_ROWS : SCREEN_ROWS};
-	int exit_code = status == NP_OK ? np_cmd_finish_as(call, report, &how) : np_cmd_fail(&err);
+	struct np_finish how = {
+		.max_rows = own->modes || own->list_modes ? SHOWN_ROWS : SCREEN_ROWS,
+		.no_terminal = np_cluster_is_shared()};
+	int exit_code = NP_EXIT_OK; /* of the other processes of mpirun: the root speaks for all */
+	if (np_cluster_is_root())
+		exit_code =
+			status == NP_OK ? np_cmd_finish_as(call, report, &how) : np_cmd_fail(&err);
 	np_report_free(report);
 	return exit_code;
 }
