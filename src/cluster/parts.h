@@ -235,10 +235,4 @@ bool np_cann_calls_init(struct np_cann_calls *self, const struct np_profile *pro
 void np_cann_calls_release(struct np_cann_calls *self);
 np_ns np_cann_call_start(const struct np_cann_calls *self, int64_t conn); /* or NP_NO_I64 */
 
-/* A call of CANN: what a database has in CANN_API. */
-static inline bool np_is_cann_layer(uint8_t layer)
-{
-	return layer >= NP_HOST_ACL && layer <= NP_HOST_RUNTIME;
-}
-
 #endif

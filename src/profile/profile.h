@@ -134,6 +134,12 @@ enum np_host_layer {
 	NP_HOST_OTHER,
 };
 
+/* A call of CANN: what a database has in CANN_API. */
+static inline bool np_is_cann_layer(uint8_t layer)
+{
+	return layer >= NP_HOST_ACL && layer <= NP_HOST_RUNTIME;
+}
+
 /* Ranges on the host, ordered by start, then longer first. */
 #define NP_HOST_OPS_COLUMNS(X)                                                                \
 	X(uint8_t, layer, "enum np_host_layer")                                               \
