@@ -37,9 +37,4 @@ struct np_arrows {
 /* false: out of memory. np_vec_release() in every case. */
 bool np_arrows_build(const struct np_profile *profile, np_str category, struct np_arrows *out);
 
-static inline bool np_is_cann_layer(uint8_t layer)
-{
-	return layer >= NP_HOST_ACL && layer <= NP_HOST_RUNTIME;
-}
-
 #endif
