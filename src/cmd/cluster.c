@@ -238,9 +238,9 @@ static int run(const struct np_call *call)
 	}
 	/* mpirun gives its processes a terminal of its own, also when it writes to a file */
 	const struct options *own = call->options;
-	struct np_finish how = {
-		.max_rows = own->modes || own->list_modes ? SHOWN_ROWS : SCREEN_ROWS,
-		.no_terminal = np_cluster_is_shared()};
+	struct np_finish how = {.max_rows =
+	                                own->modes || own->list_modes ? SHOWN_ROWS : SCREEN_ROWS,
+	                        .no_terminal = np_cluster_is_shared()};
 	int exit_code = NP_EXIT_OK; /* of the other processes of mpirun: the root speaks for all */
 	if (np_cluster_is_root())
 		exit_code =
