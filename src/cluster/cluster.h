@@ -91,9 +91,9 @@ void np_cluster_leave(enum np_status status, const struct np_err *err);
 /*
  * Choose the ranks and say what is wrong with them (findings into `report`):
  * mixed batches and duplicate ranks are refused (self->refused, exit code 1) unless
- * options->force, which takes the newest of each rank and says so. `all`, `options` and `report` must
- * live as long as the cluster. Errors: E_EMPTY (no rank with data), E_NOTFOUND (none
- * of --rank_list), E_USAGE, E_NOMEM, E_IO (other processes do not see the same).
+ * options->force, which takes the newest of each rank and says so. `all`, `options` and
+ * `report` must live as long as the cluster. Errors: E_EMPTY (no rank with data),
+ * E_NOTFOUND (none of --rank_list), E_USAGE, E_NOMEM, E_IO (other processes do not see the same).
  * np_cluster_close() in every case.
  */
 enum np_status np_cluster_open(struct np_cluster *self, const struct np_captures *all,
