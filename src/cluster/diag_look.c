@@ -211,15 +211,25 @@ static bool frequency(const struct np_profile *profile, double *out)
 	return v != NULL;
 }
 
+static void tell_total(const struct kernels *self, long long peer, struct np_buf *out)
+{
+	np_ns longer = self->total[0] - self->total[1];
+	if (longer > 0)
+		np_buf_printf(out, np_tr("its kernels take %.1f us longer than those of rank %lld"),
+		              (double)longer / 1000, peer);
+	else /* it is late at some collectives, and early at others */
+		np_buf_printf(out,
+		              np_tr("its kernels together take no longer than those of rank %lld"),
+		              peer);
+}
+
 static bool conclude(struct kernels *self, struct np_look *out, struct np_buf *text)
 {
 	double own, peer;
 	size_t top = next_type(self, SIZE_MAX);
 	if (!frequency(self->profile[0], &own) || !frequency(self->profile[1], &peer))
 		return false;
-	np_buf_printf(text, np_tr("its kernels take %.1f us longer than those of rank %lld"),
-	              (double)(self->total[0] - self->total[1]) / 1000,
-	              (long long)self->diag->cluster->ranks.v[out->peer].rank);
+	tell_total(self, (long long)self->diag->cluster->ranks.v[out->peer].rank, text);
 	tell_types(self, text);
 	if (top != SIZE_MAX && (double)self->by_type.v[top].foreign >
 	                               SHAPES_DIFFER * (double)self->by_type.v[top].dur[0]) {
