@@ -37,7 +37,7 @@ static bool tell_lacking(struct np_cluster *cluster, const struct np_recipe *rec
 		                   "communication.json, communication_matrix.json or "
 		                   "CommAnalyzer tables");
 	else if (has)
-		np_cluster_nothing(cluster, recipe, "%s",
+		np_cluster_nothing(cluster, recipe,
 		                   "no rank has communication.json, communication_matrix.json or "
 		                   "CommAnalyzer tables (captures of level1 and above have them)");
 	np_free(has);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cluster/internal.h"
+#include "report/lang.h"
 
 const char *np_diag_group_name(const struct np_diagnosis *self, uint32_t group)
 {
@@ -69,7 +70,7 @@ static void causes_table(const struct np_diagnosis *self, const struct np_diag_c
 		np_cell_int(table, (int64_t)cause->count);
 		np_cell_int(table, (int64_t)cause->of);
 		np_cell_real(table, us_per_step(self, cause->waits));
-		np_cell_word(table, cause->accused ? "accused" : "noise");
+		np_cell_word(table, cause->accused ? NP_N("accused") : NP_N("noise"));
 	}
 }
 
@@ -253,13 +254,13 @@ static const char *cause_title(enum np_cause cause)
 {
 	switch (cause) {
 	case NP_CAUSE_COMPUTE:
-		return "it computes longer than its peers";
+		return np_tr("it computes longer than its peers");
 	case NP_CAUSE_IDLE:
-		return "its device idles longer than those of its peers";
+		return np_tr("its device idles longer than those of its peers");
 	case NP_CAUSE_TRANSFER:
-		return "it is held by the transfer in another communicator";
+		return np_tr("it is held by the transfer in another communicator");
 	default:
-		return "why is not in the capture";
+		return np_tr("why is not in the capture");
 	}
 }
 
@@ -281,7 +282,7 @@ static void tell_cause(struct np_diagnosis *self, const struct np_diag_cause *ca
 		"late at %zu of %zu collectives of %s, at most %.1f us (number %u%s%s)",
 		cause->count, cause->of, np_diag_group_name(self, worst->group),
 		(double)worst->lateness / 1000, worst->seq,
-		worst->step == NP_NO_I64 ? "" : " of step ",
+		worst->step == NP_NO_I64 ? "" : np_tr(" of step "),
 		worst->step == NP_NO_I64
 			? ""
 			: np_arena_printf(&self->cluster->arena, "%lld", (long long)worst->step));
@@ -290,7 +291,7 @@ static void tell_cause(struct np_diagnosis *self, const struct np_diag_cause *ca
 		                    "the delay reaches others through %u communicators",
 		                    cause->depth);
 	if (look->advice)
-		np_finding_advice(finding, "%s", look->advice);
+		np_finding_advice(finding, "%s", np_tr(look->advice));
 	np_finding_impact(finding, us_per_step(self, cause->cost), part);
 	np_finding_command(
 		finding, "npuprof analyze %s",
@@ -336,7 +337,7 @@ static void tell_slow_group(struct np_diagnosis *self, const struct np_diag_caus
 	                    "its ranks come late to %zu of %zu collectives of %s", cause->count,
 	                    cause->of,
 	                    np_diag_group_name(self, self->instances.v[cause->worst].group));
-	np_finding_advice(finding, "%s", look->advice);
+	np_finding_advice(finding, "%s", np_tr(look->advice));
 	np_finding_impact(finding, us_per_step(self, cause->cost), part);
 }
 
@@ -603,7 +604,7 @@ static void tell_plan(const struct np_diagnosis *self, const struct np_stages *s
 	np_report_note(self->cluster->report,
 	               "parallel strategy: tp %u, cp %u, pp %u, dp %u, ep %u; %s",
 	               s->size[NP_DIM_TP], s->size[NP_DIM_CP], s->size[NP_DIM_PP],
-	               s->size[NP_DIM_DP], s->ep, np_parallel_how(&stages->plan));
+	               s->size[NP_DIM_DP], s->ep, np_tr(np_parallel_how(&stages->plan)));
 }
 
 bool np_diag_tell(struct np_diagnosis *self, const struct np_diag_result *result)

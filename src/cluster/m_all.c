@@ -90,6 +90,7 @@ static const struct np_recipe_file files[] = {
 		.builtin = true,                    \
 	}
 
-BUILTIN(all, "communication times, bandwidths and links, groups, and step times of all ranks");
-BUILTIN(communication_matrix, "links of all ranks, groups, and step times");
-BUILTIN(communication_time, "communication times and bandwidths, groups, and step times");
+BUILTIN(all,
+        NP_N("communication times, bandwidths and links, groups, and step times of all ranks"));
+BUILTIN(communication_matrix, NP_N("links of all ranks, groups, and step times"));
+BUILTIN(communication_time, NP_N("communication times and bandwidths, groups, and step times"));

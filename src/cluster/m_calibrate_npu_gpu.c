@@ -415,7 +415,7 @@ static const struct np_recipe_file files[] = {{.table = NULL}};
 const struct np_recipe np_recipe_calibrate_npu_gpu = {
 	.name = "calibrate_npu_gpu",
 	.dir = "CalibrateNpuGpu",
-	.summary = "modules on NPU and GPU beside each other (--baseline_profiling_path)",
+	.summary = NP_N("modules on NPU and GPU beside each other (--baseline_profiling_path)"),
 	.parts = parts,
 	.reduce = reduce,
 	.files = files,

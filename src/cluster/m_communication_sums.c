@@ -56,7 +56,7 @@ static const struct np_recipe_file no_files[] = {{.table = NULL}};
 const struct np_recipe np_recipe_communication_group_map = {
 	.name = "communication_group_map",
 	.dir = "CommunicationGroupMap",
-	.summary = "communicators: their ranks and what the framework calls them",
+	.summary = NP_N("communicators: their ranks and what the framework calls them"),
 	.parts = time_parts,
 	.reduce = reduce,
 	.files = group_files,
@@ -65,7 +65,7 @@ const struct np_recipe np_recipe_communication_group_map = {
 const struct np_recipe np_recipe_communication_matrix_sum = {
 	.name = "communication_matrix_sum",
 	.dir = "CommMatrixSum",
-	.summary = "size, time and bandwidth of every link between ranks",
+	.summary = NP_N("size, time and bandwidth of every link between ranks"),
 	.parts = matrix_parts,
 	.reduce = reduce,
 	.files = no_files,
@@ -75,7 +75,8 @@ const struct np_recipe np_recipe_communication_matrix_sum = {
 const struct np_recipe np_recipe_communication_time_sum = {
 	.name = "communication_time_sum",
 	.dir = "CommunicationTimeSum",
-	.summary = "transit, wait and idle times of collectives, and the bandwidth of their links",
+	.summary = NP_N(
+		"transit, wait and idle times of collectives, and the bandwidth of their links"),
 	.parts = time_parts,
 	.reduce = reduce,
 	.files = time_files,

@@ -44,7 +44,7 @@ static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe 
 		n += has[r];
 	}
 	if (has && n == 0)
-		np_cluster_nothing(cluster, self, "%s", NP_MODULES_ABSENT);
+		np_cluster_nothing(cluster, self, NP_MODULES_ABSENT);
 	if (has && n > 0) {
 		struct np_table *table = NP_REPORT_TABLE(cluster->report, "ModuleStatistic",
 		                                         "Kernels by module", columns);
@@ -91,7 +91,7 @@ static enum np_status export(struct np_cluster *cluster, const struct np_recipe 
 const struct np_recipe np_recipe_module_statistic = {
 	.name = "module_statistic",
 	.dir = "ModuleStatistic",
-	.summary = "kernels by module and operator of the model",
+	.summary = NP_N("kernels by module and operator of the model"),
 	.parts = parts,
 	.reduce = reduce,
 	.files = files,

@@ -108,11 +108,10 @@ static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe 
 		return np_err_nomem(err);
 	struct seen seen = look(cluster, has);
 	if (n == 0 && seen.recorded > 0)
-		np_cluster_nothing(cluster, self, "%s",
+		np_cluster_nothing(cluster, self,
 		                   "the captures have recorded their collectives themselves");
 	else if (n == 0)
-		np_cluster_nothing(cluster, self, "%s",
-		                   "no message of mstx describes a collective");
+		np_cluster_nothing(cluster, self, "no message of mstx describes a collective");
 	if (n > 0) {
 		struct np_table *table =
 			NP_REPORT_TABLE(cluster->report, COPIES, "Collectives from mstx", columns);
@@ -189,7 +188,7 @@ static const struct np_recipe_file files[] = {
 const struct np_recipe np_recipe_mstx2commop = {
 	.name = "mstx2commop",
 	.dir = COPIES,
-	.summary = "collectives from messages of mstx, where none are recorded",
+	.summary = NP_N("collectives from messages of mstx, where none are recorded"),
 	.parts = parts,
 	.reduce = reduce,
 	.files = files,

@@ -362,7 +362,7 @@ return status;
 const struct np_recipe np_recipe_mstx_sum = {
 	.name = "mstx_sum",
 	.dir = "MstxSum",
-	.summary = "time between marks and of ranges of mstx",
+	.summary = NP_N("time between marks and of ranges of mstx"),
 	.parts = parts,
 	.reduce = reduce,
 	.files = files,

@@ -96,10 +96,10 @@ static void module_rows(const struct np_cluster *cluster, size_t rank, struct np
 
 /* ── what is missing ── */
 
-#define NO_RANGES   "ranges of mstx in the domain \"mfu_flops\""
-#define NO_CHIP     "info.json with ai_core_num and aic_frequency (raw dump, PROF_…/device_…)"
-#define NO_LAUNCHES "kernels connected to operators of the framework"
-#define NO_KERNELS  "kernel of a known data type in a range of the domain \"mfu_flops\""
+#define NO_RANGES   NP_N("ranges of mstx in the domain \"mfu_flops\"")
+#define NO_CHIP     NP_N("info.json with ai_core_num and aic_frequency (raw dump, PROF_…/device_…)")
+#define NO_LAUNCHES NP_N("kernels connected to operators of the framework")
+#define NO_KERNELS  NP_N("kernel of a known data type in a range of the domain \"mfu_flops\"")
 
 enum lack { LACK_NOTHING, LACK_RANGES, LACK_CHIP, LACK_LAUNCHES, LACK_KERNELS, N_LACKS };
 
@@ -128,7 +128,7 @@ static bool tell_lacking(struct np_cluster *cluster, const struct np_recipe *sel
 			n += !has[r];
 		}
 		if (n > 0 && n == cluster->ranks.n)
-			np_cluster_nothing(cluster, self, "no rank has %s", what[lack]);
+			np_cluster_nothing(cluster, self, "no rank has %s", np_tr(what[lack]));
 		else
 			np_cluster_lacking(cluster, self, has, what[lack]);
 	}
@@ -225,7 +225,7 @@ static const struct np_part *const parts[] = {&np_part_op_mfu, NULL};
 const struct np_recipe np_recipe_operator_mfu = {
 	.name = "operator_mfu",
 	.dir = "OperatorMfu",
-	.summary = "how much of the chip's peak kernels and modules reach",
+	.summary = NP_N("how much of the chip's peak kernels and modules reach"),
 	.parts = parts,
 	.reduce = reduce,
 	.files = files,

@@ -362,7 +362,7 @@ static enum np_status reduce(struct np_cluster *cluster, const struct np_recipe 
 	}
 	enum np_status status = NP_OK;
 	if (n == 0)
-		np_cluster_nothing(cluster, recipe, "%s",
+		np_cluster_nothing(cluster, recipe,
 		                   "no rank has marks of mstx on a stream that say \"forward\" or "
 		                   "\"backward\"");
 	else
@@ -388,7 +388,7 @@ static const struct np_recipe_file files[] = {
 const struct np_recipe np_recipe_pp_chart = {
 	.name = "pp_chart",
 	.dir = "PPChart",
-	.summary = "forward and backward passes of a pipeline, and its bubbles",
+	.summary = NP_N("forward and backward passes of a pipeline, and its bubbles"),
 	.parts = parts,
 	.reduce = reduce,
 	.files = files,

@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "capture/lint.h"
 #include "cluster/internal.h"
+#include "report/lang.h"
 
 enum { BATCH = 64 }; /* ranks mapped between two adoptions */
 
@@ -401,7 +402,7 @@ static enum np_status tell_ranks(struct np_cluster *self, struct np_err *err)
 		struct np_finding *finding =
 			np_report_finding(self->report, "CLUSTER_RANK_UNREADABLE", NP_ERROR,
 		                          "rank %lld could not be read: %s", (long long)rank->rank,
-		                          rank->why ? rank->why : "no reason is known");
+		                          rank->why ? rank->why : np_tr("no reason is known"));
 		np_finding_evidence(finding, rank->capture->path, NULL, NULL, "%s", "");
 		np_cluster_exit(self, 4);
 	}
@@ -440,10 +441,10 @@ enum np_status np_cluster_reduce(struct np_cluster *self, struct np_err *err)
 void np_cluster_nothing(struct np_cluster *self, const struct np_recipe *recipe, const char *fmt,
                         ...)
 {
-	char text[400];
+	char text[1200]; /* Chinese has three bytes per sign */
 	va_list args;
 	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, args);
+	(void)vsnprintf(text, sizeof text, np_tr(fmt), args);
 	va_end(args);
 	(void)np_report_finding(self->report, "CLUSTER_MODE_EMPTY", NP_WARNING,
 	                        "%s has nothing to report: %s", recipe->name, text);
@@ -459,7 +460,7 @@ void np_cluster_lacking(struct np_cluster *self, const struct np_recipe *recipe,
 		struct np_finding *finding =
 			np_report_finding(self->report, "CLUSTER_RANK_LACKING", NP_WARNING,
 		                          "%s: %zu of %zu ranks are left out, they have no %s",
-		                          recipe->name, n, self->ranks.n, what);
+		                          recipe->name, n, self->ranks.n, np_tr(what));
 		np_finding_evidence(finding, NULL, NULL, NULL, "rank %.*s",
 		                    NP_FMT(np_buf_str(&list)));
 		np_cluster_exit(self, 3);

@@ -43,10 +43,10 @@ enum np_status np_modules_map(const struct np_map_job *job, const struct np_laun
                               struct np_err *err);
 
 /* What to tell of ranks without modules. */
-#define NP_MODULES_ABSENT                                                                     \
-	"no rank has ranges of mstx in the domain \"Module\" around operators that launched " \
-	"something"
-#define NP_MODULES_LACKING "ranges of mstx in the domain \"Module\""
+#define NP_MODULES_ABSENT                                                                          \
+	NP_N("no rank has ranges of mstx in the domain \"Module\" around operators that launched " \
+	     "something")
+#define NP_MODULES_LACKING NP_N("ranges of mstx in the domain \"Module\"")
 
 /* Fills np_digest_modules without MFU. */
 extern const struct np_part np_part_modules;

@@ -11,6 +11,7 @@
 #define NP_CLUSTER_RECIPE_H
 
 #include "cluster/cluster.h"
+#include "report/lang.h"
 
 /* One rank while its profile is in memory. Many run at a time: map() touches nothing else. */
 struct np_map_job {
@@ -53,7 +54,7 @@ struct np_export; /* export.h */
 struct np_recipe {
 	const char *name;                   /* of the mode: "hccl_sum" */
 	const char *dir;                    /* of the text export: "HcclSum" */
-	const char *summary;                /* one line for the help */
+	const char *summary;                /* one line for the help: NP_N() */
 	const struct np_part *const *parts; /* NULL-terminated */
 	enum np_status (*reduce)(struct np_cluster *cluster, const struct np_recipe *self,
 	                         struct np_err *err); /* E_NOMEM; the rest are findings */
