@@ -58,12 +58,12 @@ bool np_rows_append(void *to, const void *from, const struct np_table_desc *desc
 
 /* Elements one by one, of a size that the compiler knows: a call of memcpy() for each
  * would be most of the work. */
-#define GATHER_(type)                                         \
-	do {                                                  \
-		const type *v = from;                         \
-		type *out = to;                               \
-		for (size_t i = 0; i < n; i++)                \
-			out[i] = v[order[i]];                 \
+#define GATHER_(type)                          \
+	do {                                   \
+		const type *v = from;          \
+		type *out = to;                \
+		for (size_t i = 0; i < n; i++) \
+			out[i] = v[order[i]];  \
 	} while (0)
 
 static void gather(void *to, const void *from, size_t size, const unsigned *order, size_t n)
