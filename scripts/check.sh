@@ -20,8 +20,8 @@ script() { scripts/run-tests.py script "$@"; }
 say "dependencies"
 scripts/deps.sh build test || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 # one call for all, since each apt-get run costs; one by one when a package cannot be had
-if ! scripts/deps.sh lint fuzz aarch64 ui >build/check/deps.log 2>&1; then
-	for task in lint fuzz aarch64 ui; do
+if ! scripts/deps.sh lint fuzz aarch64 ui mpi >build/check/deps.log 2>&1; then
+	for task in lint fuzz aarch64 ui mpi; do
 		scripts/deps.sh "$task" >>build/check/deps.log 2>&1 ||
 			echo "not all tools for '$task' are there, see build/check/deps.log; its checks are skipped"
 	done

@@ -2,7 +2,7 @@
 # Install the Debian/Ubuntu packages that a task needs; says nothing and touches
 # no network when all of them are there.
 #
-#   scripts/deps.sh build|test|lint|fuzz|ui|bench|aarch64 ...   install what is missing
+#   scripts/deps.sh build|test|lint|fuzz|ui|mpi|bench|aarch64 ...   install what is missing
 #   scripts/deps.sh --list build ...                         only print the names
 #
 # Root installs directly, everybody else through sudo. Exit status: 0 everything
@@ -17,6 +17,7 @@ packages_of() {
 	lint) echo clang clang-format clang-tidy cppcheck shellcheck mandoc scdoc python3 ;;
 	fuzz) echo clang ;; # and its runtime, see clang_runtime()
 	ui) echo nodejs npm chromium ;; # the pages, and the browser that tests them
+	mpi) echo libopenmpi-dev openmpi-bin ;; # cluster on several machines
 	bench) echo python3 python3-pandas ;;
 	aarch64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
 	*) return 1 ;;
@@ -24,7 +25,7 @@ packages_of() {
 }
 
 usage() {
-	echo "usage: scripts/deps.sh [--list] {build|test|lint|fuzz|ui|bench|aarch64}..." >&2
+	echo "usage: scripts/deps.sh [--list] {build|test|lint|fuzz|ui|mpi|bench|aarch64}..." >&2
 	exit 2
 }
 

@@ -3,7 +3,8 @@
 
 A code of the sources is a string literal that goes into a parameter named
 `code`: in calls of np_report_finding() and of every function of src/ that takes
-`const char *code`, and in `.code = "…"` of tables. A code of the document is
+`const char *code`, in `.code = "…"` of tables, and what is assigned to a
+variable or member named `code`. A code of the document is
 what stands in backquotes in a heading (### `CODE`) or in the first cell of a
 table row (| `CODE` | …).
 """
@@ -51,11 +52,13 @@ def source_codes():
     found = {}
     call = re.compile(r"\b(" + "|".join(map(re.escape, takers)) + r")\s*\(")
     for path, text in texts.items():
-        literals = re.findall(r"\.code\s*=\s*\"(" + CODE + r")\"", text)
+        literals = []
+        for value in re.findall(r"\bcode\s*=(?!=)([^;,}]*)", text):  # both sides of a ?: count
+            literals += re.findall('"(' + CODE + ')"', value)
         for match in call.finditer(text):
             arguments = call_arguments(text, match.end() - 1)
             place = takers[match.group(1)]
-            if place < len(arguments):  # both sides of a ?: count
+            if place < len(arguments):
                 literals += re.findall('"(' + CODE + ')"', arguments[place])
         for literal in literals:
             found.setdefault(literal, path)

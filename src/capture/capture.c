@@ -71,6 +71,9 @@ bool np_capture_has_data(const struct np_capture *self)
 
 /* ── loading ── */
 
+#define GIVEN_BY_DB \
+	((NP_LOAD_ALL & ~(unsigned)(NP_COMM_SUMMARY | NP_FLOWS | NP_STEP_TRACE)) | NP_HOST_CANN)
+
 /*
  * Which reader answers which tables. Order matters: a table is taken from the
  * first file that has it, text before db, so that a capture with both is read
@@ -85,13 +88,11 @@ static const struct {
 	{NP_ROLE_OP_SUMMARY, NP_KERNELS | NP_KERNEL_SHAPES | NP_KERNEL_METRICS,
          np_read_kernels_csv},
 	{NP_ROLE_TRACE,
-         NP_STEPS | NP_HOST_OPS | NP_HOST_ARGS | NP_TASKS | NP_COMM | NP_COMM_OPS | NP_FLOWS |
-                 NP_COUNTERS | NP_MSTX,
+         NP_STEPS | NP_HOST_OPS | NP_HOST_ARGS | NP_HOST_CANN | NP_TASKS | NP_COMM | NP_COMM_OPS |
+                 NP_FLOWS | NP_COUNTERS | NP_MSTX,
          np_read_trace},
-	{NP_ROLE_PROFILER_DB, NP_LOAD_ALL & ~(unsigned)(NP_COMM_SUMMARY | NP_FLOWS | NP_STEP_TRACE),
-         np_read_profiler_db},
-	{NP_ROLE_MSPROF_DB, NP_LOAD_ALL & ~(unsigned)(NP_COMM_SUMMARY | NP_FLOWS | NP_STEP_TRACE),
-         np_read_profiler_db},
+	{NP_ROLE_PROFILER_DB, GIVEN_BY_DB, np_read_profiler_db},
+	{NP_ROLE_MSPROF_DB, GIVEN_BY_DB, np_read_profiler_db},
 	{NP_ROLE_TASK_TIME, NP_KERNELS, np_read_kernels_csv},
 	{NP_ROLE_STEP_TRACE, NP_STEP_TRACE, np_read_step_trace},
 	{NP_ROLE_COMM_JSON, NP_COMM_SUMMARY, np_read_comm_json},
@@ -158,10 +159,14 @@ static enum np_status load_from(struct loading *self, size_t r, unsigned what, s
 	/* a database has the steps of its kernels in another table, text in the same */
 	if (is_database(readers[r].role) && (wanted & NP_KERNELS))
 		wanted |= NP_STEPS;
+	if (!is_database(readers[r].role) && (wanted & NP_HOST_CANN))
+		wanted |= NP_HOST_OPS; /* a trace has all layers in one list */
 	wanted |= what & NP_KEEP_NA;
 	struct np_read read = {self->profile, wanted, self->threads};
 	unsigned before = self->profile->loaded;
 	NP_TRY(load_role(self->capture, r, &read, err));
+	if (self->profile->loaded & NP_HOST_OPS)
+		self->profile->loaded |= NP_HOST_CANN;
 	for (unsigned bit = 0; bit < 32; bit++)
 		if ((self->profile->loaded & ~before) & (1u << bit))
 			self->answered_by[bit] = readers[r].role;

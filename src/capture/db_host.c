@@ -245,22 +245,32 @@ static enum np_status gc_row(struct np_dbl *self, const struct np_db_value *row)
 
 /* ── the whole ── */
 
-static enum np_status scan_host(struct np_dbl *self)
+static enum np_status scan_layers(struct np_dbl *self)
 {
 	static const char *const names[] = {"id", "name"};
+	return np_dbl_scan(self, "ENUM_API_TYPE", names, 2, layer_row, NULL);
+}
+
+static enum np_status scan_cann(struct np_dbl *self, bool *found)
+{
+	static const char *const cann[] = {"startNs",      "endNs", "globalTid",
+	                                   "connectionId", "name",  "type"};
+	return np_dbl_scan(self, "CANN_API", cann, NP_DBL_COUNT(cann), cann_row, found);
+}
+
+static enum np_status scan_host(struct np_dbl *self)
+{
 	static const char *const connections[] = {"id", "connectionId"};
 	static const char *const frames[] = {"id", "stack"};
 	static const char *const torch[] = {
 		"startNs", "endNs",          "globalTid",   "connectionId", "name",
 		"type",    "sequenceNumber", "inputDtypes", "inputShapes",  "callchainId"};
-	static const char *const cann[] = {"startNs",      "endNs", "globalTid",
-	                                   "connectionId", "name",  "type"};
 	static const char *const mstx[] = {"startNs",      "endNs",   "globalTid",
 	                                   "connectionId", "message", "eventType"};
 	static const char *const gc[] = {"startNs", "endNs", "globalTid"};
 	struct np_dbl_host *host = self->host;
 	bool found[4];
-	NP_TRY(np_dbl_scan(self, "ENUM_API_TYPE", names, 2, layer_row, NULL));
+	NP_TRY(scan_layers(self));
 	NP_TRY(np_dbl_scan(self, "CONNECTION_IDS", connections, 2, connection_row,
 	                   &host->has_connections));
 	if (self->what & NP_HOST_ARGS) {
@@ -269,7 +279,7 @@ static enum np_status scan_host(struct np_dbl *self)
 			return np_err_nomem(self->err);
 	}
 	NP_TRY(np_dbl_scan(self, "PYTORCH_API", torch, NP_DBL_COUNT(torch), torch_row, &found[0]));
-	NP_TRY(np_dbl_scan(self, "CANN_API", cann, NP_DBL_COUNT(cann), cann_row, &found[1]));
+	NP_TRY(scan_cann(self, &found[1]));
 	NP_TRY(np_dbl_scan(self, "MSTX_EVENTS", mstx, NP_DBL_COUNT(mstx), mstx_row, &found[2]));
 	NP_TRY(np_dbl_scan(self, "GC_RECORD", gc, NP_DBL_COUNT(gc), gc_row, &found[3]));
 	if (found[0] || found[1] || found[2] || found[3])
@@ -279,12 +289,27 @@ static enum np_status scan_host(struct np_dbl *self)
 	return NP_OK;
 }
 
+static enum np_status scan_cann_alone(struct np_dbl *self)
+{
+	bool found;
+	NP_TRY(scan_layers(self));
+	NP_TRY(scan_cann(self, &found));
+	if (found)
+		self->profile->loaded |= NP_HOST_CANN;
+	return NP_OK;
+}
+
 enum np_status np_dbl_read_host(struct np_dbl *self)
 {
 	enum { MAX_STACK_BYTES = 1 << 20 };
 	struct np_dbl_host host = {.stack_id = NP_NO_I64, .stack.max_bytes = MAX_STACK_BYTES};
 	self->host = &host;
-	enum np_status st = scan_host(self);
+	enum np_status st;
+	if (self->what & NP_HOST_OPS) {
+		st = scan_host(self);
+	} else {
+		st = scan_cann_alone(self);
+	}
 	self->host = NULL;
 	np_ids_release(&host.layers);
 	np_ids_release(&host.connection_of);

@@ -653,7 +653,7 @@ size_t np_lint(const struct np_captures *all, const struct np_summary *summaries
 	return np_report_count(report, NP_ERROR) - before;
 }
 
-static enum np_severity severity_of(const char *code)
+enum np_severity np_lint_severity(const char *code)
 {
 	static const char *const mild[] = {"DB_NOTE", "SEVERAL_EXPORTS"};
 	for (size_t i = 0; i < sizeof mild / sizeof *mild; i++)
@@ -670,7 +670,7 @@ static enum np_severity severity_of(const char *code)
 static void tell_problem(const struct np_problem *problem, struct np_report *report)
 {
 	struct np_finding *finding = np_report_finding(
-		report, problem->code, severity_of(problem->code), "%s", problem->text);
+		report, problem->code, np_lint_severity(problem->code), "%s", problem->text);
 	if (*problem->file)
 		np_finding_evidence(finding, problem->file, NULL, NULL, "%s", "");
 	if (strcmp(problem->code, "UNREADABLE") == 0 && *problem->file)
@@ -716,8 +716,8 @@ void np_lint_profile(const struct np_profile *profile, struct np_report *report)
 		if (finding && has_evidence(finding, diag))
 			continue; /* a report judges and analyses the same files */
 		if (!finding)
-			finding = np_report_finding(report, diag->code, severity_of(diag->code),
-			                            "%s", diag->text);
+			finding = np_report_finding(report, diag->code,
+			                            np_lint_severity(diag->code), "%s", diag->text);
 		if (diag->file)
 			np_finding_evidence(finding, diag->file, NULL, NULL, "%s", diag->text);
 	}

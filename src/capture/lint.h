@@ -21,6 +21,9 @@ size_t np_lint(const struct np_captures *all, const struct np_summary *summaries
 /* The problems that discovery met (unreadable, loops, contradictions) as findings. */
 void np_lint_problems(const struct np_captures *all, struct np_report *report);
 
+/* How grave a problem of discovery or a diagnostic of a reader is. */
+enum np_severity np_lint_severity(const char *code);
+
 /* What readers repaired or dropped, as findings, one per code and file; told once. */
 void np_lint_profile(const struct np_profile *profile, struct np_report *report);
 void np_lint_diags(const struct np_summary *summaries, size_t n, struct np_report *report);

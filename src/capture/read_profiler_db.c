@@ -208,7 +208,7 @@ static enum np_status load_all(struct np_dbl *self)
 	if (self->what & NP_COMM_OPS)
 		if (!np_rows_append(&self->profile->comm_ops, &self->ops, &np_comm_ops_desc))
 			return np_err_nomem(self->err);
-	if (self->what & NP_HOST_OPS)
+	if (self->what & (NP_HOST_OPS | NP_HOST_CANN))
 		NP_TRY(np_dbl_read_host(self));
 	if (self->what & NP_MSTX)
 		NP_TRY(np_dbl_read_mstx(self));
@@ -217,7 +217,8 @@ static enum np_status load_all(struct np_dbl *self)
 	if (self->what & NP_COUNTERS)
 		NP_TRY(np_dbl_read_counters(self));
 	/* kernels are ordered by np_capture_load(), when those of all files are there */
-	bool ok = !(self->what & NP_HOST_OPS) || np_profile_sort_host_ops(self->profile);
+	bool ok = !(self->what & (NP_HOST_OPS | NP_HOST_CANN)) ||
+	          np_profile_sort_host_ops(self->profile);
 	if (self->what & NP_MSTX)
 		ok = ok && np_profile_sort_mstx(self->profile);
 	if (self->what & (NP_TASKS | NP_COMM_OPS | NP_COMM_SCHEDULE))

@@ -48,6 +48,7 @@ struct np_cluster_options {
 	bool exclude_op_name;       /* of compute_op_sum */
 	bool compat;                /* the official tool's figures, defects and all */
 	bool force, no_cache;
+	bool full_tables; /* the largest tables too, for programs: JSON and CSV */
 	unsigned threads; /* 0: all processors */
 	struct np_progress *progress;
 };
@@ -70,14 +71,30 @@ struct np_cluster {
 	bool refused;                         /* the linter forbids it, and no --force */
 	bool is_db; /* at least one capture has a profiler db or an analysis.db */
 	bool sole;  /* this process is the one that reduces and reports */
+	/* Map all ranks in this process: for the second cluster of a recipe, which the other
+	 * processes of the job know nothing of. Set between open and map. */
+	bool alone;
 };
+
+/*
+ * One of several processes of a job that mpirun has started? Then all of them do the same
+ * calls, and share the ranks out; else this does nothing. First of all, once. Only the root
+ * (process 0) may print and write. Errors: E_UNSUPPORTED, and then np_cluster_is_root() tells
+ * which process may say so.
+ */
+enum np_status np_cluster_join(struct np_err *err);
+bool np_cluster_is_root(void);
+bool np_cluster_is_shared(void); /* there are others, or were */
+/* Last of all, after a success or a failure, which the other processes are told of. */
+void np_cluster_leave(enum np_status status, const struct np_err *err);
 
 /*
  * Choose the ranks and say what is wrong with them (findings into `report`):
  * mixed batches and duplicate ranks are refused (self->refused, exit code 1) unless
- * options->force, which takes the newest of each rank and says so. `all`, `options` and `report` must
- * live as long as the cluster. Errors: E_EMPTY (no rank with data), E_NOTFOUND (none
- * of --rank_list), E_USAGE, E_NOMEM. np_cluster_close() in every case.
+ * options->force, which takes the newest of each rank and says so. `all`, `options` and
+ * `report` must live as long as the cluster. Errors: E_EMPTY (no rank with data),
+ * E_NOTFOUND (none of --rank_list), E_USAGE, E_NOMEM, E_IO (other processes do not see the same).
+ * np_cluster_close() in every case.
  */
 enum np_status np_cluster_open(struct np_cluster *self, const struct np_captures *all,
                                const struct np_cluster_options *options, struct np_report *report,
@@ -91,6 +108,11 @@ enum np_status np_cluster_map(struct np_cluster *self, struct np_err *err);
 /* Run the recipes: tables and findings into the report. A recipe without data says so
  * in a finding and sets the exit code 3. Errors: E_NOMEM. */
 enum np_status np_cluster_reduce(struct np_cluster *self, struct np_err *err);
+
+/* Can files be written to DIR, and is it outside of every capture? To be asked before the
+ * work. Errors: E_USAGE, E_ACCESS, E_EXISTS, E_IO. */
+enum np_status np_cluster_export_check(const struct np_cluster *self, const char *dir,
+                                       struct np_err *err);
 
 /* Write what the recipes have made into DIR/cluster_analysis_output, and note the files. */
 enum np_status np_cluster_export(struct np_cluster *self, const char *dir, enum np_export_type type,

@@ -4,11 +4,13 @@
  *
  *   timelines ─▶ diag_match    the same collective on all its ranks
  *             ─▶ diag_clock    what time it was, in one clock
- *             ─▶ diag_arrive   who came last, how late; transfer
- *             ─▶ diag_blame    why: computing, idle, another group; what it costs
+ *             ─▶ diag_blame    who came last, how late, and why: computing, idle, another group
+ *             ─▶ diag_cost     what it costs, and who is accused
  *             ─▶ diag_link     links slower than their like
+ *             ─▶ diag_stage    work and waiting of the pipeline's stages
  *             ─▶ diag_path     the critical path of each step
  *             ─▶ diag_look     a closer look at the few ranks that are accused
+ *             ─▶ diag_tell     tables and findings
  *
  * All times are ns; "row" of a rank is its index in cluster->ranks.
  */
@@ -41,7 +43,7 @@ struct np_diag_instance {
 	uint32_t n;
 	bool p2p, complete; /* complete: every rank of the group is there */
 
-	/* diag_arrive, in the common clock */
+	/* diag_blame: arrivals, in the common clock */
 	uint32_t last;  /* row of the rank that came last */
 	np_ns arrival;  /* when it came */
 	np_ns lateness; /* behind the second last */

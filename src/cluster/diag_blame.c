@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "cluster/diag.h"
+#include "report/lang.h"
 
 enum {
 	MAX_DEPTH = 64,  /* groups that a blame moves through */
@@ -21,8 +22,9 @@ enum {
 
 const char *np_cause_name(enum np_cause cause)
 {
-	static const char *const names[NP_N_CAUSES] = {"unknown", "start of capture", "computing",
-	                                               "idle", "transfer"};
+	static const char *const names[NP_N_CAUSES] = {NP_N("unknown"), NP_N("start of capture"),
+	                                               NP_N("computing"), NP_N("idle"),
+	                                               NP_N("transfer")};
 	return names[cause];
 }
 

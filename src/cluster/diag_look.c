@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "report/lang.h"
 
 enum { SHOWN_TYPES = 3 };
 #define SHAPES_DIFFER   0.5  /* of the type's time in shapes that the peer has not */
@@ -181,7 +182,7 @@ static void tell_types(const struct kernels *self, struct np_buf *out)
 			break;
 		const struct type *type = &self->by_type.v[id];
 		np_str name = np_intern_get(&self->types, (uint32_t)id);
-		np_buf_printf(out, "%s%.*s +%.1f us (%zu × %.1f us against %zu × %.1f us)",
+		np_buf_printf(out, np_tr("%s%.*s +%.1f us (%zu × %.1f us against %zu × %.1f us)"),
 		              i ? ", " : ": ", NP_FMT(name), (double)excess(self, id) / 1000,
 		              type->n[0], mean_us(type, 0), type->n[1], mean_us(type, 1));
 	}
@@ -210,34 +211,48 @@ static bool frequency(const struct np_profile *profile, double *out)
 	return v != NULL;
 }
 
+static void tell_total(const struct kernels *self, long long peer, struct np_buf *out)
+{
+	np_ns longer = self->total[0] - self->total[1];
+	if (longer > 0)
+		np_buf_printf(out, np_tr("its kernels take %.1f us longer than those of rank %lld"),
+		              (double)longer / 1000, peer);
+	else /* it is late at some collectives, and early at others */
+		np_buf_printf(out,
+		              np_tr("its kernels together take no longer than those of rank %lld"),
+		              peer);
+}
+
 static bool conclude(struct kernels *self, struct np_look *out, struct np_buf *text)
 {
 	double own, peer;
 	size_t top = next_type(self, SIZE_MAX);
 	if (!frequency(self->profile[0], &own) || !frequency(self->profile[1], &peer))
 		return false;
-	np_buf_printf(text, "its kernels take %.1f us longer than those of rank %lld",
-	              (double)(self->total[0] - self->total[1]) / 1000,
-	              (long long)self->diag->cluster->ranks.v[out->peer].rank);
+	tell_total(self, (long long)self->diag->cluster->ranks.v[out->peer].rank, text);
 	tell_types(self, text);
 	if (top != SIZE_MAX && (double)self->by_type.v[top].foreign >
 	                               SHAPES_DIFFER * (double)self->by_type.v[top].dur[0]) {
 		np_str name = np_intern_get(&self->types, (uint32_t)top);
 		out->code = "CLUSTER_IMBALANCE";
-		out->advice = "Balance the work: tokens per expert, sequence lengths, uneven "
-			      "layers of the pipeline. npuprof cluster -m ep_load_balance tells "
-			      "the tokens of each expert rank.";
-		np_buf_printf(text,
-		              "; %.0f %% of the time of %.*s is in input shapes that the other "
-		              "has not",
-		              100.0 * (double)self->by_type.v[top].foreign /
-		                      (double)self->by_type.v[top].dur[0],
-		              NP_FMT(name));
+		out->advice =
+			NP_N("Balance the work: tokens per expert, sequence lengths, uneven "
+		             "layers of the pipeline. npuprof cluster -m ep_load_balance tells "
+		             "the tokens of each expert rank.");
+		np_buf_printf(
+			text,
+			np_tr("; %.0f %% of the time of %.*s is in input shapes that the other "
+		              "has not"),
+			100.0 * (double)self->by_type.v[top].foreign /
+				(double)self->by_type.v[top].dur[0],
+			NP_FMT(name));
 	} else if (own < FREQUENCY_LOWER * peer) {
 		out->code = "CLUSTER_LOW_FREQUENCY";
-		out->advice = "Look at temperature, power limit and health of that card (npu-smi "
-			      "info -t health), and take it out if it stays slow.";
-		np_buf_printf(text, "; AI core frequency %.0f MHz against %.0f MHz", own, peer);
+		out->advice =
+			NP_N("Look at temperature, power limit and health of that card (npu-smi "
+		             "info -t health), and take it out if it stays slow.");
+		np_buf_printf(text, np_tr("; AI core frequency %.0f MHz against %.0f MHz"), own,
+		              peer);
 	}
 	return true;
 }
@@ -318,9 +333,10 @@ static bool look_at_host(struct np_diagnosis *self, const struct np_diag_cause *
 	if (top == NP_N_IDLE)
 		return true;
 	enum np_idle_class class = (enum np_idle_class)top;
-	np_buf_printf(text, "its device idles %.1f us longer than that of rank %lld; %s: +%.1f us",
+	np_buf_printf(text,
+	              np_tr("its device idles %.1f us longer than that of rank %lld; %s: +%.1f us"),
 	              (double)total / 1000, (long long)self->cluster->ranks.v[out->peer].rank,
-	              np_idle_what(class), (double)most / 1000);
+	              np_tr(np_idle_what(class)), (double)most / 1000);
 	out->advice = np_idle_advice(class);
 	if (np_idle_is_host(class) || class == NP_IDLE_LAUNCH)
 		out->code = "CLUSTER_HOST_BOUND";
@@ -335,22 +351,25 @@ bool np_diag_look_by_cause(const struct np_diag_cause *cause, struct np_look *ou
 	switch ((enum np_cause)cause->cause) {
 	case NP_CAUSE_COMPUTE:
 		out->code = "CLUSTER_SLOW_COMPUTE";
-		out->advice = "Look at that card: frequency, temperature, other processes; and "
-			      "whether its operators or shapes are those of the others.";
+		out->advice =
+			NP_N("Look at that card: frequency, temperature, other processes; and "
+		             "whether its operators or shapes are those of the others.");
 		break;
 	case NP_CAUSE_IDLE:
 		out->code = "CLUSTER_RANK_IDLE";
-		out->advice = "npuprof analyze of that rank tells what its host did meanwhile.";
+		out->advice =
+			NP_N("npuprof analyze of that rank tells what its host did meanwhile.");
 		break;
 	case NP_CAUSE_TRANSFER:
 		out->code = "CLUSTER_SLOW_GROUP";
-		out->advice = "Look at the links of that communicator: npuprof cluster -m "
-			      "slow_link.";
+		out->advice = NP_N("Look at the links of that communicator: npuprof cluster -m "
+		                   "slow_link.");
 		break;
 	default:
 		out->code = "CLUSTER_RANK_LATE";
-		out->advice = "The capture does not tell why: profile with level1 or higher and "
-			      "ProfilerActivity.CPU.";
+		out->advice =
+			NP_N("The capture does not tell why: profile with level1 or higher and "
+		             "ProfilerActivity.CPU.");
 	}
 	return true;
 }

@@ -2,17 +2,19 @@
 
 #include <stdlib.h>
 
+#include "report/lang.h"
+
 enum { LOOK_BACK = 64, HIDDEN_NS = 1000 };
 
 const char *np_path_bound_name(enum np_path_bound bound)
 {
-	static const char *const names[NP_N_BOUNDS] = {"computing",
-	                                               "idle",
-	                                               "computing or idle (no kernels)",
-	                                               "transfer",
-	                                               "communication (unmatched)",
-	                                               "before the first op",
-	                                               "clock"};
+	static const char *const names[NP_N_BOUNDS] = {NP_N("computing"),
+	                                               NP_N("idle"),
+	                                               NP_N("computing or idle (no kernels)"),
+	                                               NP_N("transfer"),
+	                                               NP_N("communication (unmatched)"),
+	                                               NP_N("before the first op"),
+	                                               NP_N("clock")};
 	return names[bound];
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cluster/internal.h"
+#include "report/lang.h"
 
 const char *np_diag_group_name(const struct np_diagnosis *self, uint32_t group)
 {
@@ -69,7 +70,7 @@ static void causes_table(const struct np_diagnosis *self, const struct np_diag_c
 		np_cell_int(table, (int64_t)cause->count);
 		np_cell_int(table, (int64_t)cause->of);
 		np_cell_real(table, us_per_step(self, cause->waits));
-		np_cell_word(table, cause->accused ? "accused" : "noise");
+		np_cell_word(table, cause->accused ? NP_N("accused") : NP_N("noise"));
 	}
 }
 
@@ -82,28 +83,54 @@ static const struct np_column clock_columns[] = {
 	{"collectives", "", NP_COL_INT, "by which it was measured"},
 };
 
-static void clock_table(const struct np_diagnosis *self)
+static np_ns magnitude(np_ns v)
 {
-	if (self->domains.n < 2)
-		return;
+	return v < 0 ? -v : v;
+}
+
+/* The first clock, to which the others are compared; then those that are off most. */
+static int by_offset(const void *a, const void *b)
+{
+	const struct np_diag_domain *const *x = a, *const *y = b;
+	np_ns u = magnitude((*x)->offset), v = magnitude((*y)->offset);
+	if (u != v)
+		return u > v ? -1 : 1;
+	return (*x > *y) - (*x < *y);
+}
+
+static void clock_row(const struct np_diag_domain *domain, struct np_table *table)
+{
+	np_cell_cstr(table, domain->name);
+	np_cell_int(table, domain->ranks);
+	if (domain->known && domain->n > 0) {
+		np_cell_real(table, (double)domain->offset / 1000);
+		np_cell_real(table, domain->drift_ppm);
+		np_cell_real(table, (double)domain->spread / 1000);
+	} else {
+		np_cell_na(table);
+		np_cell_na(table);
+		np_cell_na(table);
+	}
+	np_cell_int(table, (int64_t)domain->n);
+}
+
+static bool clock_table(const struct np_diagnosis *self)
+{
+	size_t n = self->domains.n;
+	if (n < 2)
+		return true;
+	const struct np_diag_domain **order = np_calloc(n, sizeof *order);
 	struct np_table *table =
 		NP_REPORT_TABLE(self->cluster->report, "diagnose_clocks",
 	                        "Clocks, by the ends of collectives", clock_columns);
-	for (size_t d = 0; d < self->domains.n; d++) {
-		const struct np_diag_domain *domain = &self->domains.v[d];
-		np_cell_cstr(table, domain->name);
-		np_cell_int(table, domain->ranks);
-		if (domain->known && domain->n > 0) {
-			np_cell_real(table, (double)domain->offset / 1000);
-			np_cell_real(table, domain->drift_ppm);
-			np_cell_real(table, (double)domain->spread / 1000);
-		} else {
-			np_cell_na(table);
-			np_cell_na(table);
-			np_cell_na(table);
-		}
-		np_cell_int(table, (int64_t)domain->n);
-	}
+	for (size_t d = 0; order && d < n; d++)
+		order[d] = &self->domains.v[d];
+	if (order)
+		qsort(&order[1], n - 1, sizeof *order, by_offset);
+	for (size_t d = 0; order && d < n; d++)
+		clock_row(order[d], table);
+	np_free(order);
+	return order != NULL;
 }
 
 static const struct np_column path_columns[] = {
@@ -227,13 +254,13 @@ static const char *cause_title(enum np_cause cause)
 {
 	switch (cause) {
 	case NP_CAUSE_COMPUTE:
-		return "it computes longer than its peers";
+		return np_tr("it computes longer than its peers");
 	case NP_CAUSE_IDLE:
-		return "its device idles longer than those of its peers";
+		return np_tr("its device idles longer than those of its peers");
 	case NP_CAUSE_TRANSFER:
-		return "it is held by the transfer in another communicator";
+		return np_tr("it is held by the transfer in another communicator");
 	default:
-		return "why is not in the capture";
+		return np_tr("why is not in the capture");
 	}
 }
 
@@ -255,7 +282,7 @@ static void tell_cause(struct np_diagnosis *self, const struct np_diag_cause *ca
 		"late at %zu of %zu collectives of %s, at most %.1f us (number %u%s%s)",
 		cause->count, cause->of, np_diag_group_name(self, worst->group),
 		(double)worst->lateness / 1000, worst->seq,
-		worst->step == NP_NO_I64 ? "" : " of step ",
+		worst->step == NP_NO_I64 ? "" : np_tr(" of step "),
 		worst->step == NP_NO_I64
 			? ""
 			: np_arena_printf(&self->cluster->arena, "%lld", (long long)worst->step));
@@ -264,7 +291,7 @@ static void tell_cause(struct np_diagnosis *self, const struct np_diag_cause *ca
 		                    "the delay reaches others through %u communicators",
 		                    cause->depth);
 	if (look->advice)
-		np_finding_advice(finding, "%s", look->advice);
+		np_finding_advice(finding, "%s", np_tr(look->advice));
 	np_finding_impact(finding, us_per_step(self, cause->cost), part);
 	np_finding_command(
 		finding, "npuprof analyze %s",
@@ -310,7 +337,7 @@ static void tell_slow_group(struct np_diagnosis *self, const struct np_diag_caus
 	                    "its ranks come late to %zu of %zu collectives of %s", cause->count,
 	                    cause->of,
 	                    np_diag_group_name(self, self->instances.v[cause->worst].group));
-	np_finding_advice(finding, "%s", look->advice);
+	np_finding_advice(finding, "%s", np_tr(look->advice));
 	np_finding_impact(finding, us_per_step(self, cause->cost), part);
 }
 
@@ -577,7 +604,7 @@ static void tell_plan(const struct np_diagnosis *self, const struct np_stages *s
 	np_report_note(self->cluster->report,
 	               "parallel strategy: tp %u, cp %u, pp %u, dp %u, ep %u; %s",
 	               s->size[NP_DIM_TP], s->size[NP_DIM_CP], s->size[NP_DIM_PP],
-	               s->size[NP_DIM_DP], s->ep, np_parallel_how(&stages->plan));
+	               s->size[NP_DIM_DP], s->ep, np_tr(np_parallel_how(&stages->plan)));
 }
 
 bool np_diag_tell(struct np_diagnosis *self, const struct np_diag_result *result)
@@ -588,8 +615,8 @@ bool np_diag_tell(struct np_diagnosis *self, const struct np_diag_result *result
 	path_table(self, &result->path);
 	link_table(self, &result->links);
 	stage_table(self, &result->stages);
-	clock_table(self);
-	if (!group_table(self) || !tell_causes(self, &result->causes, &result->links))
+	if (!clock_table(self) || !group_table(self) ||
+	    !tell_causes(self, &result->causes, &result->links))
 		return false;
 	tell_links(self, &result->links);
 	tell_stages(self, &result->stages);

@@ -228,14 +228,26 @@ static bool ids_are_sane(const np_id *ids, size_t n, size_t n_strings)
 	return true;
 }
 
+/* Any other byte in a bool is undefined behaviour for who reads it. */
+static bool bools_are_sane(const unsigned char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (bytes[i] > 1)
+			return false;
+	return true;
+}
+
 static enum np_status take_columns(struct unpack *self, const struct np_table_desc *desc,
                                    uint64_t n)
 {
 	uint32_t size;
-	void *rows = np_digest_table(self->digest, desc);
-	/* every column takes at least a byte per row, so that n is bounded by what there is */
-	if (n > self->rest.len)
+	size_t row_bytes = 0;
+	for (size_t c = 0; c < desc->n_columns; c++)
+		row_bytes += desc->columns[c].elem_size;
+	/* before memory is taken for them */
+	if (row_bytes == 0 || n > self->rest.len / row_bytes)
 		return misfit(self, "has more rows than bytes");
+	void *rows = np_digest_table(self->digest, desc);
 	if (!rows || (n > 0 && !np_rows_reserve(rows, desc, (size_t)n)))
 		return np_err_nomem(self->err);
 	for (size_t c = 0; c < desc->n_columns; c++) {
@@ -245,6 +257,8 @@ static enum np_status take_columns(struct unpack *self, const struct np_table_de
 		void *array = array_of(rows, column);
 		if (self->rest.len / size < n || !take(self, array, (size_t)n * size))
 			return misfit(self, "ends in a column");
+		if (strcmp(column->type, "bool") == 0 && !bools_are_sane(array, (size_t)n))
+			return misfit(self, "has a truth that is neither");
 		if (is_id(column) && !ids_are_sane(array, (size_t)n, self->n_strings))
 			return misfit(self, "refers to a string that is not there");
 	}

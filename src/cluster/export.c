@@ -1,9 +1,11 @@
 #include "cluster/export.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/number.h"
 #include "cluster/internal.h"
@@ -53,7 +55,7 @@ enum np_status np_export_write(const char *path, const struct np_buf *text, stru
 /* ── csv ── */
 
 /* As Python's csv: quoted only where it must be. */
-static void csv_text(struct np_buf *out, np_str text)
+void np_export_csv_text(struct np_buf *out, np_str text)
 {
 	bool plain = true;
 	for (size_t i = 0; i < text.len && plain; i++)
@@ -88,31 +90,33 @@ static double divisor_of(const struct np_recipe_file *file)
 }
 
 static void csv_cell(struct np_buf *out, const struct np_column *column, const struct np_cell *cell,
-                     double divisor)
+                     const struct np_recipe_file *file)
 {
+	double divisor = divisor_of(file);
+	bool ns = is_ns(column) || (file->also_ns && strcmp(column->name, file->also_ns) == 0);
 	if (cell->na)
 		return;
 	switch (column->type) {
 	case NP_COL_TEXT:
-		csv_text(out, cell->s);
+		np_export_csv_text(out, cell->s);
 		break;
 	case NP_COL_REAL:
 	case NP_COL_PERCENT:
-		csv_real(out, is_ns(column) ? cell->r / divisor : cell->r);
+		csv_real(out, ns ? cell->r / divisor : cell->r);
 		break;
 	case NP_COL_BOOL:
 		np_buf_add_cstr(out, cell->b ? "True" : "False");
 		break;
 	default:
-		if (is_ns(column))
+		if (ns)
 			csv_real(out, (double)cell->i / divisor);
 		else
 			np_buf_printf(out, "%lld", (long long)cell->i);
 	}
 }
 
-static void csv_head(const struct np_table *table, const struct np_recipe_file *file,
-                     struct np_buf *out)
+void np_export_csv_head(const struct np_table *table, const struct np_recipe_file *file,
+                        struct np_buf *out)
 {
 	const char *unit = divisor_of(file) > 1000 ? "(Ms)" : "(Us)";
 	if (file->headings) {
@@ -128,20 +132,28 @@ static void csv_head(const struct np_table *table, const struct np_recipe_file *
 			np_buf_add_str(out, np_str_sub(name, 0, name.len - 2));
 			np_buf_add_cstr(out, unit);
 		} else {
-			csv_text(out, name);
+			np_export_csv_text(out, name);
 		}
 	}
 	np_buf_add_char(out, '\n');
 }
 
+void np_export_csv_row(const struct np_table *table, const struct np_recipe_file *file,
+                       const struct np_cell *cells, struct np_buf *out)
+{
+	for (size_t c = 0; c < table->n_columns; c++) {
+		csv_cell(out, &table->columns[c], &cells[c], file);
+		np_buf_add_char(out, c + 1 < table->n_columns ? ',' : '\n');
+	}
+}
+
 void np_export_csv(const struct np_table *table, const struct np_recipe_file *file,
                    struct np_buf *out)
 {
-	csv_head(table, file, out);
+	np_export_csv_head(table, file, out);
 	for (size_t r = 0; r < np_table_rows(table); r++)
 		for (size_t c = 0; c < table->n_columns; c++) {
-			csv_cell(out, &table->columns[c], np_table_cell(table, r, c),
-			         divisor_of(file));
+			csv_cell(out, &table->columns[c], np_table_cell(table, r, c), file);
 			np_buf_add_char(out, c + 1 < table->n_columns ? ',' : '\n');
 		}
 }
@@ -157,7 +169,10 @@ static enum np_status text_files(struct np_export *self, const struct np_recipe 
 		if (!path)
 			return err ? err->code : NP_E_IO;
 		struct np_buf text = {.max_bytes = SIZE_MAX / 4};
-		np_export_csv(table, file, &text);
+		struct np_recipe_file form = *file;
+		if (self->cluster->options->compat)
+			form.also_ns = NULL;
+		np_export_csv(table, &form, &text);
 		enum np_status status = np_export_write(path, &text, err);
 		np_buf_release(&text);
 		NP_TRY(status);
@@ -242,7 +257,7 @@ static enum np_status export_db(struct np_export *self, enum np_export_type wish
 		if (type_of(self->cluster, recipe, wish) != NP_EXPORT_DB)
 			continue;
 		status = db_tables(self, recipe, err);
-		if (status == NP_OK && recipe->export)
+		if (status == NP_OK && recipe->export && recipe->files)
 			status = recipe->export(self->cluster, recipe, self, err);
 	}
 	self->db = NULL;
@@ -262,8 +277,12 @@ static enum np_status export_files(struct np_export *self, enum np_export_type w
 	for (size_t i = 0; i < options->n_recipes; i++) {
 		const struct np_recipe *recipe = options->recipes[i];
 		self->type = type_of(self->cluster, recipe, wish);
-		if (self->type == NP_EXPORT_DB)
+		if (self->type == NP_EXPORT_DB) {
+			if (!recipe->files &&
+			    recipe->export) /* it has no tables for the database */
+				NP_TRY(recipe->export(self->cluster, recipe, self, err));
 			continue;
+		}
 		NP_TRY(self->type == NP_EXPORT_HTML ? html_file(self, recipe, err)
 		                                    : text_files(self, recipe, err));
 		if (recipe->export && self->type == NP_EXPORT_TEXT)
@@ -272,12 +291,36 @@ static enum np_status export_files(struct np_export *self, enum np_export_type w
 	return NP_OK;
 }
 
+/* The part of `dir` that exists, without links: what is below it will be made there. */
+static enum np_status existing_part(const char *dir, char out[PATH_MAX], struct np_err *err)
+{
+	char part[PATH_MAX];
+	size_t len = strlen(dir);
+	if (len == 0 || len >= sizeof part)
+		return np_err_set(err, NP_E_USAGE, dir, "-o wants the name of a directory");
+	memcpy(part, dir, len + 1);
+	while (!realpath(part, out)) {
+		int why = errno;
+		while (len > 0 && part[len - 1] == '/')
+			len--;
+		while (len > 0 && part[len - 1] != '/')
+			len--;
+		if (why != ENOENT)
+			return np_err_sys(err, why, dir, "write there");
+		if (len == 0)
+			return realpath(".", out) ? NP_OK : np_err_sys(err, errno, dir, "find it");
+		part[len] = '\0';
+	}
+	return NP_OK;
+}
+
 /* Is `dir` (absolute) inside one of the captures? */
 static bool is_in_capture(const struct np_cluster *self, const char *dir)
 {
 	char capture[PATH_MAX];
-	for (size_t i = 0; i < self->ranks.n; i++) {
-		if (!realpath(self->ranks.v[i].capture->path, capture))
+	for (size_t i = 0; i < self->all->captures.n; i++) {
+		if (self->all->captures.v[i]->framework == NP_FW_CLUSTER ||
+		    !realpath(self->all->captures.v[i]->path, capture))
 			continue;
 		size_t len = strlen(capture);
 		if (strncmp(dir, capture, len) == 0 && (dir[len] == '/' || dir[len] == '\0'))
@@ -286,19 +329,30 @@ static bool is_in_capture(const struct np_cluster *self, const char *dir)
 	return false;
 }
 
+enum np_status np_cluster_export_check(const struct np_cluster *self, const char *dir,
+                                       struct np_err *err)
+{
+	char absolute[PATH_MAX];
+	struct np_file_stat st;
+	NP_TRY(existing_part(dir, absolute, err));
+	if (is_in_capture(self, absolute))
+		return np_err_set(err, NP_E_USAGE, dir,
+		                  "is inside a capture, and captures are never written to: choose "
+		                  "another directory for -o");
+	NP_TRY(np_file_stat(absolute, true, &st, err));
+	if (st.kind != NP_FILE_DIR)
+		return np_err_set(err, NP_E_EXISTS, dir, "is not a directory");
+	return access(absolute, W_OK) == 0 ? NP_OK : np_err_sys(err, errno, dir, "write there");
+}
+
 enum np_status np_cluster_export(struct np_cluster *self, const char *dir, enum np_export_type type,
                                  struct np_err *err)
 {
-	char absolute[PATH_MAX];
 	struct np_export out = {.cluster = self,
 	                        .dir = np_path_join(&self->arena, dir, OUTPUT_DIR)};
 	if (!out.dir)
 		return np_err_nomem(err);
-	NP_TRY(np_mkdirs(dir, err));
-	if (realpath(dir, absolute) && is_in_capture(self, absolute))
-		return np_err_set(err, NP_E_USAGE, dir,
-		                  "is inside a capture, and captures are never written to: choose "
-		                  "another directory for -o");
+	NP_TRY(np_cluster_export_check(self, dir, err));
 	NP_TRY(np_mkdirs(out.dir, err));
 	return export_files(&out, type, err);
 }

@@ -83,7 +83,7 @@ static const struct np_part *const parts[] = {&np_part_timeline, &np_part_links,
 const struct np_recipe np_recipe_diagnose = {
 	.name = "diagnose",
 	.dir = "Diagnose",
-	.summary = "who makes the others wait, why, and what it costs",
+	.summary = NP_N("who makes the others wait, why, and what it costs"),
 	.parts = parts,
 	.reduce = reduce,
 };

@@ -3,6 +3,7 @@
  * type and rank, the slowest names, and which ranks each group has.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/grouping.h"
 #include "cluster/internal.h"
@@ -193,6 +194,8 @@ static const struct np_column group_columns[] = {
 static void group_row(const struct ops *self, const struct np_groups *groups, size_t g,
                       struct np_table *table)
 {
+	enum { ID_DIGITS = 3 };
+	char key[NP_GROUP_KEY_SIZE]; /* the hash, which text captures have for a name */
 	struct np_buf ranks = {0};
 	const uint32_t *rows = &groups->order[groups->start[g]];
 	np_str name = np_cluster_text(self->cluster, self->group[rows[0]]);
@@ -201,7 +204,9 @@ static void group_row(const struct ops *self, const struct np_groups *groups, si
 			np_buf_printf(&ranks, "%s%lld", ranks.len > 0 ? ";" : "",
 			              (long long)rank_of(self, rows[i]));
 	np_cell_text(table, name);
-	np_cell_printf(table, "%03u", (unsigned)(np_group_hash(name) % 1000));
+	np_group_key(name, key);
+	size_t len = strlen(key);
+	np_cell_cstr(table, len > ID_DIGITS ? key + len - ID_DIGITS : key);
 	np_cell_text(table, np_buf_str(&ranks));
 	np_buf_release(&ranks);
 }
@@ -245,7 +250,7 @@ static const struct np_recipe_file files[] = {
 const struct np_recipe np_recipe_hccl_sum = {
 	.name = "hccl_sum",
 	.dir = "HcclSum",
-	.summary = "durations of collectives by type, rank and name",
+	.summary = NP_N("durations of collectives by type, rank and name"),
 	.parts = parts,
 	.reduce = reduce,
 	.files = files,

@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "capture/lint.h"
 #include "cluster/internal.h"
+#include "report/lang.h"
 
 enum { BATCH = 64 }; /* ranks mapped between two adoptions */
 
@@ -52,6 +53,23 @@ NP_TABLE_STRUCT(np_digest_diags, DIAG_COLUMNS);
 NP_TABLE_DESC(, np_digest_diags, "diags", DIAG_COLUMNS)
 #undef NP_TAG
 
+const struct np_table_desc **np_cluster_tables(const struct np_cluster *self)
+{
+	size_t n = 2; /* "diags", and the end */
+	for (size_t p = 0; p < self->parts.n; p++)
+		for (size_t t = 0; self->parts.v[p]->tables[t]; t++)
+			n++;
+	const struct np_table_desc **tables = np_calloc(n, sizeof *tables);
+	if (!tables)
+		return NULL;
+	n = 0;
+	tables[n++] = &np_digest_diags_desc;
+	for (size_t p = 0; p < self->parts.n; p++)
+		for (size_t t = 0; self->parts.v[p]->tables[t]; t++)
+			tables[n++] = self->parts.v[p]->tables[t];
+	return tables;
+}
+
 static bool keep_diags(struct np_digest *digest, const struct np_profile *profile)
 {
 	struct np_digest_diags *rows = np_digest_table(digest, &np_digest_diags_desc);
@@ -71,6 +89,8 @@ static bool keep_diags(struct np_digest *digest, const struct np_profile *profil
 	return rows != NULL;
 }
 
+#define STEP_ABSENT "CLUSTER_STEP_ABSENT"
+
 /* Codes must outlive the cluster: they are copied to where the report's texts are. */
 static enum np_status tell_diags(struct np_cluster *self, const struct np_cluster_rank *rank,
                                  struct np_err *err)
@@ -81,12 +101,15 @@ static enum np_status tell_diags(struct np_cluster *self, const struct np_cluste
 		np_str file = np_cluster_text(self, rows->file[i]);
 		const char *code =
 			np_arena_cstr(&self->report->arena, np_cluster_text(self, rows->code[i]));
-		if (code)
+		if (code && strcmp(code, STEP_ABSENT) != 0) /* told once, for all ranks */
 			np_profile_diag(told, code, file.len > 0 ? file.ptr : NULL, rows->count[i],
 			                "%s", np_cluster_text(self, rows->text[i]).ptr);
 	}
+	size_t errors = np_report_count(self->report, NP_ERROR);
 	if (told)
 		np_lint_profile(told, self->report);
+	if (np_report_count(self->report, NP_ERROR) > errors)
+		np_cluster_exit(self, 3); /* part of a rank is missing */
 	np_profile_free(told);
 	return rows && rows->n > 0 && !told ? np_err_nomem(err) : NP_OK;
 }
@@ -107,6 +130,7 @@ const void *np_digest_rows(const struct np_digest *digest, const struct np_table
 /* What a worker leaves: it writes to its slot only. */
 struct slot {
 	struct np_digest *digest;
+	bool cached; /* the cache is used */
 	enum np_status status;
 	struct np_err err;
 };
@@ -148,7 +172,7 @@ static enum np_status map_part(struct np_map_job *job, const struct np_part *par
 			status = np_err_nomem(&slot->err);
 	if (status == NP_OK)
 		status = part->map(job, &slot->err);
-	if (status == NP_OK && job->profile->diags.n == 0)
+	if (status == NP_OK && slot->cached && job->profile->diags.n == 0)
 		np_cache_put(job->options, job->capture, part, job->digest);
 	if (status == NP_OK && !np_digest_move(slot->digest, job->digest))
 		status = np_err_nomem(&slot->err);
@@ -163,7 +187,8 @@ static size_t from_cache(const struct np_cluster *self, const struct np_capture 
 	size_t n = 0;
 	for (size_t p = 0; p < self->parts.n; p++) {
 		const struct np_part *part = self->parts.v[p];
-		struct np_digest *cached = np_cache_get(self->options, capture, part);
+		struct np_digest *cached =
+			slot->cached ? np_cache_get(self->options, capture, part) : NULL;
 		if (!cached || !np_digest_move(slot->digest, cached))
 			missing[n++] = part;
 		np_digest_free(cached);
@@ -184,12 +209,39 @@ static enum np_status map_profile(const struct np_cluster *self, const struct np
 	                         .to_ns = INT64_MAX};
 	if (options->has_step && !step_range(profile, options->step, &job.from_ns, &job.to_ns) &&
 	    (profile->loaded & NP_STEPS))
-		np_profile_diag(profile, "CLUSTER_STEP_ABSENT", rank->capture->path, 1,
-		                "step %lld is not there, all steps are taken",
-		                (long long)options->step);
+		np_profile_diag(profile, "CLUSTER_STEP_ABSENT", rank->capture->path, 1, "%s", "");
 	for (; *missing; missing++)
 		NP_TRY(map_part(&job, *missing, slot));
 	return keep_diags(slot->digest, profile) ? NP_OK : np_err_nomem(&slot->err);
+}
+
+/* Nothing of what is wanted could be read, because of damage: the rank is unreadable. That
+ * files are simply not there is what the modes tell. */
+static enum np_status check_loaded(const struct np_capture *capture,
+                                   const struct np_profile *profile, unsigned load,
+                                   struct np_err *err)
+{
+	size_t more = 0;
+	const struct np_diag *first = NULL;
+	if (profile->loaded & load)
+		return NP_OK;
+	for (size_t i = 0; i < profile->diags.n; i++) {
+		const struct np_diag *diag = &profile->diags.v[i];
+		if (np_lint_severity(diag->code) != NP_ERROR)
+			continue;
+		more += first != NULL;
+		first = first ? first : diag;
+	}
+	if (first && more > 0)
+		return np_err_set(err, NP_E_FORMAT, first->file, "%s; so are %zu more files",
+		                  first->text, more);
+	if (first)
+		return np_err_set(err, NP_E_FORMAT, first->file, "%s", first->text);
+	for (size_t i = 0; i < capture->files.n; i++)
+		if (!capture->files.v[i].readable)
+			return np_err_set(err, NP_E_ACCESS, capture->files.v[i].path,
+			                  "its files cannot be opened");
+	return NP_OK;
 }
 
 static enum np_status map_rank(const struct np_cluster *self, const struct np_cluster_rank *rank,
@@ -198,6 +250,8 @@ static enum np_status map_rank(const struct np_cluster *self, const struct np_cl
 	const struct np_part **missing = np_calloc(self->parts.n + 1, sizeof *missing);
 	struct np_profile *profile = NULL;
 	slot->digest = np_digest_new();
+	/* an unpacked archive has other paths every time */
+	slot->cached = !self->options->no_cache && !self->all->temp_dir;
 	if (!missing || !slot->digest) {
 		np_free(missing);
 		return np_err_nomem(&slot->err);
@@ -205,11 +259,16 @@ static enum np_status map_rank(const struct np_cluster *self, const struct np_cl
 	size_t n = from_cache(self, rank->capture, slot, missing);
 	unsigned load = self->options->has_step ? NP_STEPS : 0;
 	bool text = (rank->capture->formats & NP_HAS_TEXT) || !(rank->capture->formats & NP_HAS_DB);
-	for (size_t p = 0; p < n; p++)
+	for (size_t p = 0; p < n; p++) {
 		load |= text && missing[p]->load_text ? missing[p]->load_text : missing[p]->load;
+		if (missing[p]->load_more)
+			load |= missing[p]->load_more(rank->capture);
+	}
 	enum np_status status = NP_OK;
 	if (n > 0)
 		status = np_capture_load(rank->capture, load, threads, &profile, &slot->err);
+	if (n > 0 && status == NP_OK)
+		status = check_loaded(rank->capture, profile, load, &slot->err);
 	if (n > 0 && status == NP_OK)
 		status = map_profile(self, rank, profile, missing, slot);
 	np_profile_free(profile);
@@ -238,7 +297,8 @@ static enum np_status adopt(struct np_cluster *self, struct np_cluster_rank *ran
 		return rank->why ? NP_OK : np_err_nomem(err);
 	}
 	/* with several processes the strings travel with the digest and are adopted at the root */
-	if (np_share_count() == 1 && !np_digest_adopt(slot->digest, &self->strings))
+	if ((self->alone || np_share_count() == 1) &&
+	    !np_digest_adopt(slot->digest, &self->strings))
 		return np_err_nomem(err);
 	rank->digest = slot->digest;
 	slot->digest = NULL;
@@ -271,13 +331,63 @@ static enum np_status map_batch(struct np_cluster *self, const size_t *rows, siz
 static enum np_status map_own(struct np_cluster *self, struct np_err *err)
 {
 	size_t rows[BATCH], n = 0;
-	for (size_t i = np_share_index(); i < self->ranks.n; i += np_share_count()) {
+	size_t first = self->alone ? 0 : np_share_index();
+	size_t next = self->alone ? 1 : np_share_count();
+	for (size_t i = first; i < self->ranks.n; i += next) {
 		rows[n++] = i;
-		if (n < BATCH && i + np_share_count() < self->ranks.n)
+		if (n < BATCH && i + next < self->ranks.n)
 			continue;
 		NP_TRY(map_batch(self, rows, n, err));
 		n = 0;
 	}
+	return NP_OK;
+}
+
+/* "1, 3, 5, …" of those that have not; returns how many there are. */
+static size_t list_ranks(const struct np_cluster *self, const bool *has, struct np_buf *list)
+{
+	enum { SHOWN = 16 };
+	size_t n = 0;
+	for (size_t i = 0; i < self->ranks.n; i++) {
+		if (has[i] || n++ >= SHOWN)
+			continue;
+		np_buf_printf(list, "%s%lld", list->len > 0 ? ", " : "",
+		              (long long)self->ranks.v[i].rank);
+	}
+	if (n > SHOWN)
+		np_buf_add_cstr(list, ", …");
+	return n;
+}
+
+static bool has_step(const struct np_cluster *self, const struct np_cluster_rank *rank)
+{
+	const struct np_digest_diags *rows = np_digest_find(rank->digest, &np_digest_diags_desc);
+	for (size_t i = 0; rows && i < rows->n; i++)
+		if (np_str_is(np_cluster_text(self, rows->code[i]), STEP_ABSENT))
+			return false;
+	return true;
+}
+
+static enum np_status tell_step(struct np_cluster *self, struct np_err *err)
+{
+	struct np_buf list = {0};
+	bool *has = np_calloc(self->ranks.n + 1, sizeof *has);
+	if (!has)
+		return np_err_nomem(err);
+	for (size_t i = 0; i < self->ranks.n; i++)
+		has[i] = has_step(self, &self->ranks.v[i]);
+	size_t n = list_ranks(self, has, &list);
+	if (n > 0) {
+		struct np_finding *finding = np_report_finding(
+			self->report, "CLUSTER_STEP_ABSENT", NP_WARNING,
+			"%zu of %zu ranks have no step %lld: all their steps are taken", n,
+			self->ranks.n, (long long)self->options->step);
+		np_finding_evidence(finding, NULL, NULL, NULL, "rank %.*s",
+		                    NP_FMT(np_buf_str(&list)));
+		np_cluster_exit(self, 3);
+	}
+	np_buf_release(&list);
+	np_free(has);
 	return NP_OK;
 }
 
@@ -292,18 +402,20 @@ static enum np_status tell_ranks(struct np_cluster *self, struct np_err *err)
 		struct np_finding *finding =
 			np_report_finding(self->report, "CLUSTER_RANK_UNREADABLE", NP_ERROR,
 		                          "rank %lld could not be read: %s", (long long)rank->rank,
-		                          rank->why ? rank->why : "no reason is known");
+		                          rank->why ? rank->why : np_tr("no reason is known"));
 		np_finding_evidence(finding, rank->capture->path, NULL, NULL, "%s", "");
 		np_cluster_exit(self, 4);
 	}
-	return NP_OK;
+	return self->options->has_step ? tell_step(self, err) : NP_OK;
 }
 
 enum np_status np_cluster_map(struct np_cluster *self, struct np_err *err)
 {
-	np_progress_begin(self->options->progress, "reading ranks", self->ranks.n);
+	size_t own = (self->ranks.n + np_share_count() - 1 - np_share_index()) / np_share_count();
+	np_progress_begin(self->options->progress, "reading ranks", own);
 	NP_TRY(map_own(self, err));
-	NP_TRY(np_share_gather(self, err));
+	if (!self->alone)
+		NP_TRY(np_share_gather(self, err));
 	return self->sole ? tell_ranks(self, err) : NP_OK;
 }
 
@@ -329,10 +441,10 @@ enum np_status np_cluster_reduce(struct np_cluster *self, struct np_err *err)
 void np_cluster_nothing(struct np_cluster *self, const struct np_recipe *recipe, const char *fmt,
                         ...)
 {
-	char text[400];
+	char text[1200]; /* Chinese has three bytes per sign */
 	va_list args;
 	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, args);
+	(void)vsnprintf(text, sizeof text, np_tr(fmt), args);
 	va_end(args);
 	(void)np_report_finding(self->report, "CLUSTER_MODE_EMPTY", NP_WARNING,
 	                        "%s has nothing to report: %s", recipe->name, text);
@@ -342,22 +454,15 @@ void np_cluster_nothing(struct np_cluster *self, const struct np_recipe *recipe,
 void np_cluster_lacking(struct np_cluster *self, const struct np_recipe *recipe, const bool *has,
                         const char *what)
 {
-	enum { SHOWN = 16 };
 	struct np_buf list = {0};
-	size_t n = 0;
-	for (size_t i = 0; i < self->ranks.n; i++) {
-		if (has[i] || n++ >= SHOWN)
-			continue;
-		np_buf_printf(&list, "%s%lld", list.len > 0 ? ", " : "",
-		              (long long)self->ranks.v[i].rank);
-	}
+	size_t n = list_ranks(self, has, &list);
 	if (n > 0) {
 		struct np_finding *finding =
 			np_report_finding(self->report, "CLUSTER_RANK_LACKING", NP_WARNING,
 		                          "%s: %zu of %zu ranks are left out, they have no %s",
-		                          recipe->name, n, self->ranks.n, what);
-		np_finding_evidence(finding, NULL, NULL, NULL, "rank %.*s%s",
-		                    NP_FMT(np_buf_str(&list)), n > SHOWN ? ", …" : "");
+		                          recipe->name, n, self->ranks.n, np_tr(what));
+		np_finding_evidence(finding, NULL, NULL, NULL, "rank %.*s",
+		                    NP_FMT(np_buf_str(&list)));
 		np_cluster_exit(self, 3);
 	}
 	np_buf_release(&list);

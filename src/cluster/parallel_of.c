@@ -6,6 +6,7 @@
 
 #include "cluster/internal.h"
 #include "cluster/parallel.h"
+#include "report/lang.h"
 
 /* Names of groups, and the digits in which their members differ. */
 static const struct alias {
@@ -198,9 +199,11 @@ static bool check_sizes(struct finder *self, struct np_strategy *s)
 		        s->size[NP_DIM_CP], s->size[NP_DIM_PP], s->size[NP_DIM_DP], why);
 		return false;
 	}
-	if (self->ep != NP_NO_I64 && self->args_ep != NP_NO_I64 && self->ep != self->args_ep)
+	if (self->ep != NP_NO_I64 && self->args_ep != NP_NO_I64 && self->ep != self->args_ep) {
+		self->dispute = true;
 		problem(self, "distributed_args has ep = %lld, the expert groups have %lld ranks",
 		        (long long)self->args_ep, (long long)self->ep);
+	}
 	struct np_strategy with = *s;
 	uint64_t shared = (uint64_t)s->size[NP_DIM_TP] * s->size[NP_DIM_CP] * s->size[NP_DIM_DP];
 	with.ep = ep == NP_NO_I64 ? 1 : (uint32_t)ep;
@@ -375,12 +378,17 @@ void np_parallel_release(struct np_parallel_plan *self)
 const char *np_parallel_how(const struct np_parallel_plan *self)
 {
 	static const char *const how[] = {
-		[NP_PARALLEL_UNKNOWN] = "not recorded: neither distributed_args nor process groups",
-		[NP_PARALLEL_ARGS] = "distributed_args; no process groups are recorded",
-		[NP_PARALLEL_GROUPS] = "the recorded process groups; no distributed_args",
-		[NP_PARALLEL_BOTH] = "distributed_args, and the recorded process groups agree",
-		[NP_PARALLEL_DISPUTE] = "contradictory records; the process groups are believed",
+		[NP_PARALLEL_UNKNOWN] =
+			NP_N("not recorded: neither distributed_args nor process groups"),
+		[NP_PARALLEL_ARGS] = NP_N("distributed_args; no process groups are recorded"),
+		[NP_PARALLEL_GROUPS] = NP_N("the recorded process groups; no distributed_args"),
+		[NP_PARALLEL_BOTH] =
+			NP_N("distributed_args, and the recorded process groups agree"),
+		[NP_PARALLEL_DISPUTE] =
+			NP_N("contradictory records; the process groups are believed"),
 	};
+	if (self->source == NP_PARALLEL_DISPUTE && !self->regular)
+		return NP_N("contradictory records, and no known placement fits them");
 	return how[self->source];
 }
 
@@ -393,7 +401,6 @@ void np_parallel_tell(const struct np_parallel_plan *self, struct np_cluster *cl
 		"what is recorded of the parallel strategy does not fit together");
 	for (size_t i = 0; i < self->n_problems; i++)
 		np_finding_evidence(finding, NULL, NULL, NULL, "%s", self->problems[i]);
-	np_finding_advice(finding, "%s",
-	                  "Compare profiler_metadata.json of the ranks with the launch "
-	                  "command; captures of two runs may be mixed.");
+	np_finding_advice(finding, "Compare profiler_metadata.json of the ranks with the launch "
+	                           "command; captures of two runs may be mixed.");
 }

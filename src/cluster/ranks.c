@@ -151,6 +151,10 @@ static void gate(struct np_cluster *self)
 			forbidden = report->findings.v[i]->code;
 	if (np_report_count(report, NP_WARNING) > before)
 		np_cluster_exit(self, 3);
+	before = np_report_count(report, NP_ERROR);
+	np_lint_problems(self->all, report);
+	if (np_report_count(report, NP_ERROR) > before)
+		np_cluster_exit(self, 3); /* what cannot be opened may be a part of a rank */
 	if (forbidden && self->options->force)
 		np_report_note(report,
 		               "--force: %s is ignored, the newest capture of each rank is used",
@@ -167,18 +171,12 @@ static void gate(struct np_cluster *self)
 	                           "capture of each rank and says so.");
 }
 
-enum np_status np_cluster_open(struct np_cluster *self, const struct np_captures *all,
-                               const struct np_cluster_options *options, struct np_report *report,
-                               struct np_err *err)
+static enum np_status choose(struct np_cluster *self, struct np_err *err)
 {
-	*self = (struct np_cluster){.all = all, .options = options, .report = report, .sole = true};
-	np_arena_init(&self->arena);
-	if (!np_intern_init(&self->strings))
-		return np_err_nomem(err);
 	NP_TRY(collect(self, err));
 	if (self->ranks.n == 0)
 		return np_err_set(
-			err, NP_E_EMPTY, all->input,
+			err, NP_E_EMPTY, self->all->input,
 			"no capture with a rank and data (npuprof info tells what is there)");
 	gate(self);
 	if (self->refused)
@@ -190,6 +188,18 @@ enum np_status np_cluster_open(struct np_cluster *self, const struct np_captures
 		self->is_db |=
 			(self->ranks.v[i].capture->formats & (NP_HAS_DB | NP_HAS_ANALYSIS)) != 0;
 	return np_cluster_choose_parts(self, err);
+}
+
+enum np_status np_cluster_open(struct np_cluster *self, const struct np_captures *all,
+                               const struct np_cluster_options *options, struct np_report *report,
+                               struct np_err *err)
+{
+	*self = (struct np_cluster){
+		.all = all, .options = options, .report = report, .sole = np_cluster_is_root()};
+	np_arena_init(&self->arena);
+	enum np_status status =
+		np_intern_init(&self->strings) ? choose(self, err) : np_err_nomem(err);
+	return np_share_agree(self, status, err);
 }
 
 void np_cluster_close(struct np_cluster *self)

@@ -11,6 +11,7 @@
 #define NP_CLUSTER_RECIPE_H
 
 #include "cluster/cluster.h"
+#include "report/lang.h"
 
 /* One rank while its profile is in memory. Many run at a time: map() touches nothing else. */
 struct np_map_job {
@@ -29,6 +30,8 @@ struct np_part {
 	unsigned load;      /* enum np_load bits */
 	unsigned load_text; /* those of a capture that has text; 0: the same. So that a part which
 	                     * small files can answer does not read a trace */
+	/* more of them for captures like this one; NULL: none */
+	unsigned (*load_more)(const struct np_capture *capture);
 	bool by_options; /* map() looks at the options or the range: they are in the cache's key */
 	const struct np_table_desc *const *tables; /* that map() fills; NULL-terminated */
 	enum np_status (*map)(const struct np_map_job *job, struct np_err *err); /* E_NOMEM */
@@ -42,6 +45,8 @@ struct np_recipe_file {
 	const char *headings;     /* comma-separated column names of the csv; NULL: see export.h */
 	const char *const *types; /* declared types of the db's columns; NULL: by their type */
 	double ns_divisor;        /* of columns "…Ns"; 0: 1000, headed "…(Us)" */
+	/* One more column in ns, whose name doesn't say so: divided too, but not with --compat */
+	const char *also_ns;
 };
 
 struct np_export; /* export.h */
@@ -49,7 +54,7 @@ struct np_export; /* export.h */
 struct np_recipe {
 	const char *name;                   /* of the mode: "hccl_sum" */
 	const char *dir;                    /* of the text export: "HcclSum" */
-	const char *summary;                /* one line for the help */
+	const char *summary;                /* one line for the help: NP_N() */
 	const struct np_part *const *parts; /* NULL-terminated */
 	enum np_status (*reduce)(struct np_cluster *cluster, const struct np_recipe *self,
 	                         struct np_err *err); /* E_NOMEM; the rest are findings */

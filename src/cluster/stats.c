@@ -108,6 +108,87 @@ void np_describe_f64(double *v, size_t n, struct np_describe *out)
 	};
 }
 
+static int by_value(const void *a, const void *b)
+{
+	const struct np_run *x = a, *y = b;
+	return (x->value > y->value) - (x->value < y->value);
+}
+
+size_t np_runs_unite(struct np_run *v, size_t n)
+{
+	size_t kept = 0;
+	if (n > 1)
+		qsort(v, n, sizeof *v, by_value);
+	for (size_t i = 0; i < n; i++) {
+		if (kept > 0 && v[kept - 1].value == v[i].value)
+			v[kept - 1].times += v[i].times;
+		else
+			v[kept++] = v[i];
+	}
+	return kept;
+}
+
+/* The value of rank `at` (from 0) among all; *run and *before are where the last one was
+ * found, so that rising ranks cost one pass. */
+static double value_at(const struct np_run *v, size_t n, uint64_t at, size_t *run, uint64_t *before)
+{
+	while (*run + 1 < n && *before + v[*run].times <= at)
+		*before += v[(*run)++].times;
+	return (double)v[*run].value;
+}
+
+void np_describe_runs(const struct np_run *v, size_t n, struct np_describe *out)
+{
+	wide sum = 0;
+	uint64_t count = 0, before = 0;
+	long double squares = 0;
+	double quartiles[3];
+	size_t run = 0;
+	for (size_t i = 0; i < n; i++) {
+		sum += (wide)v[i].value * (wide)v[i].times;
+		count += v[i].times;
+	}
+	long double mean = (long double)sum / (long double)count;
+	for (size_t i = 0; i < n; i++) {
+		long double off = (long double)v[i].value - mean;
+		squares += off * off * (long double)v[i].times;
+	}
+	for (size_t q = 0; q < 3; q++) {
+		double part;
+		uint64_t low = position(count, 0.25 * (double)(q + 1), &part);
+		double value = value_at(v, n, low, &run, &before);
+		size_t next_run = run;
+		uint64_t next_before = before;
+		double next = value_at(v, n, low + 1, &next_run, &next_before);
+		quartiles[q] = part > 0 && low + 1 < count ? value + (next - value) * part : value;
+	}
+	*out = (struct np_describe){
+		.n = count,
+		.mean = (double)mean,
+		.std = count > 1 ? sqrt((double)(squares / (long double)(count - 1))) : NAN,
+		.min = (double)v[0].value,
+		.q1 = quartiles[0],
+		.median = quartiles[1],
+		.q3 = quartiles[2],
+		.max = (double)v[n - 1].value,
+		.sum = (double)sum,
+	};
+}
+
+double np_median_f64(double *v, size_t n)
+{
+	if (n > 1)
+		qsort(v, n, sizeof *v, by_f64);
+	return np_quantile_sorted_f64(v, n, 0.5);
+}
+
+double np_mad_f64(double *v, size_t n, double median)
+{
+	for (size_t i = 0; i < n; i++)
+		v[i] = fabs(v[i] - median);
+	return np_median_f64(v, n);
+}
+
 void np_cell_describe(struct np_table *table, const struct np_describe *d)
 {
 	np_cell_int(table, (int64_t)d->n);

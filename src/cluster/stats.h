@@ -26,6 +26,21 @@ double np_std_f64(const double *v, size_t n, unsigned ddof);
 double np_quantile_sorted_i64(const int64_t *v, size_t n, double q);
 double np_quantile_sorted_f64(const double *v, size_t n, double q);
 
+/* The same value so many times: digests keep durations so, since a clock has few of them. */
+struct np_run {
+	int64_t value;
+	uint64_t times; /* > 0 */
+};
+
+/* Sort by value and join equal values; returns how many are left. */
+size_t np_runs_unite(struct np_run *v, size_t n);
+/* Of united runs, n > 0: what np_describe_i64() gives for all values. */
+void np_describe_runs(const struct np_run *v, size_t n, struct np_describe *out);
+
+/* The middle value, and the median of the distances from it (MAD); sorts v, n > 0. */
+double np_median_f64(double *v, size_t n);
+double np_mad_f64(double *v, size_t n, double median);
+
 void np_stats_sort(int64_t *v, size_t n);
 
 /* The nine columns, for tables whose columns are NP_DESCRIBE_COLUMNS. */

@@ -6,7 +6,7 @@
 #include "cluster/recipe.h"
 #include "cmd/progress.h"
 
-enum { MAX_MODES = 64, SHOWN_ROWS = 20 };
+enum { MAX_MODES = 64, SHOWN_ROWS = 20, SCREEN_ROWS = 8 };
 
 struct options {
 	const char *path, *modes, *output, *export_type, *rank_list, *step, *top, *rank;
@@ -17,34 +17,40 @@ struct options {
 #define AT(field) offsetof(struct options, field)
 
 static const struct np_option options[] = {
-	{"profiling_path", 'd', NP_OPT_STRING, AT(path), "PATH", "the captures, as PATH"},
 	{"mode", 'm', NP_OPT_STRING, AT(modes), "MODE[,MODE…]",
-         "what to tell (default: diagnose); see --list-modes"},
+         "what to tell (default: diagnose; with -o diagnose,all); see --list-modes"},
+	{"list-modes", 0, NP_OPT_FLAG, AT(list_modes), NULL, "tell all modes, without a PATH"},
+	{"profiling_path", 'd', NP_OPT_STRING, AT(path), "PATH",
+         "the captures, instead of PATH at the end"},
 	{"output", 'o', NP_OPT_STRING, AT(output), "DIR",
-         "write DIR/cluster_analysis_output (default: nothing is written)"},
-	{"output_path", 0, NP_OPT_STRING, AT(output), "DIR", "the same, as msprof-analyze has it"},
-	{"export_type", 0, NP_OPT_STRING, AT(export_type), "TYPE", "db, text or html, with -o"},
+         "write files to DIR/cluster_analysis_output (default: nothing is written)"},
+	{"output_path", 0, NP_OPT_STRING, AT(output), "DIR", "same as --output"},
+	{"export_type", 0, NP_OPT_STRING, AT(export_type), "TYPE",
+         "with -o: db, text or html (default: db; mode all: as the captures are)"},
 	{"rank_list", 0, NP_OPT_STRING, AT(rank_list), "LIST",
          "only these ranks: 0,1,5 (default: all)"},
-	{"step_id", 0, NP_OPT_STRING, AT(step), "ID", "only this step"},
-	{"top_num", 0, NP_OPT_STRING, AT(top), "N", "rows of the tables of the longest"},
-	{"rank_id", 0, NP_OPT_STRING, AT(rank), "N", "communication_bottleneck: of this rank"},
+	{"step_id", 0, NP_OPT_STRING, AT(step), "ID", "only this step (default: -1, all)"},
+	{"top_num", 0, NP_OPT_STRING, AT(top), "N",
+         "rows in tables of the longest (default: that of the mode, 10 or 15)"},
+	{"compat", 0, NP_OPT_FLAG, AT(compat), NULL,
+         "the figures of msprof-analyze, with its defects"},
+	{"force", 0, NP_OPT_FLAG, AT(force), NULL,
+         "go on with mixed batches and duplicate ranks: the newest of each rank"},
+	{"no-cache", 0, NP_OPT_FLAG, AT(no_cache), NULL, "read everything anew, keep nothing"},
+	{"rank_id", 0, NP_OPT_STRING, AT(rank), "N",
+         "communication_bottleneck: collectives of this rank (default: 0)"},
 	{"bp", 0, NP_OPT_STRING, AT(bp), "PATH",
-         "cluster_time_compare_summary: the other captures"},
+         "cluster_time_compare_summary: the captures to compare with"},
 	{"baseline_profiling_path", 0, NP_OPT_STRING, AT(baseline), "FILE",
-         "calibrate_npu_gpu: database of Nsight Systems"},
-	{"fuzzy_threshold", 0, NP_OPT_STRING, AT(fuzzy), "X", "calibrate_npu_gpu (default: 0.8)"},
+         "calibrate_npu_gpu: the GPU's database of Nsight Systems"},
+	{"fuzzy_threshold", 0, NP_OPT_STRING, AT(fuzzy), "X",
+         "calibrate_npu_gpu: how alike names of modules must be (default: 0.8)"},
 	{"parallel_types", 0, NP_OPT_STRING, AT(parallel_types), "\"A;B,C\"",
          "computational_op_masking: sets of group names"},
 	{"exclude_op_name", 0, NP_OPT_FLAG, AT(exclude_op_name), NULL,
          "compute_op_sum: no table by name"},
-	{"compat", 0, NP_OPT_FLAG, AT(compat), NULL,
-         "the figures of msprof-analyze, with its defects"},
-	{"force", 0, NP_OPT_FLAG, AT(force), NULL, "go on with mixed batches and duplicate ranks"},
-	{"no-cache", 0, NP_OPT_FLAG, AT(no_cache), NULL, "read everything anew, keep nothing"},
 	{"parallel_mode", 0, NP_OPT_STRING, AT(parallel_mode), "MODE",
-         "accepted and ignored, as msprof-analyze has it"},
-	{"list-modes", 0, NP_OPT_FLAG, AT(list_modes), NULL, "tell all modes"},
+         "accepted and ignored, for command lines of msprof-analyze"},
 };
 
 static const struct np_column mode_columns[] = {
@@ -93,6 +99,19 @@ static enum np_status take_modes(const char *names, struct modes *out, struct np
 	return NP_OK;
 }
 
+/* What a mode cannot do without. */
+static enum np_status check_modes(const struct modes *modes, const struct options *own,
+                                  struct np_err *err)
+{
+	for (size_t i = 0; i < modes->n; i++)
+		if (strcmp(modes->v[i]->name, "cluster_time_compare_summary") == 0 && !own->bp)
+			return np_err_set(err, NP_E_USAGE, NULL,
+			                  "%s compares two sets of captures: give the other one "
+			                  "with --bp PATH",
+			                  modes->v[i]->name);
+	return NP_OK;
+}
+
 static enum np_status take_type(const char *name, enum np_export_type *out, struct np_err *err)
 {
 	static const struct {
@@ -121,6 +140,12 @@ static enum np_status take_number(const char *option, const char *text, int64_t 
 	return NP_OK;
 }
 
+static bool is_for_programs(const struct np_common *common)
+{
+	return common->json || (common->format && (strcmp(common->format, "json") == 0 ||
+	                                           strcmp(common->format, "csv") == 0));
+}
+
 static enum np_status take_options(const struct np_call *call, const struct modes *modes,
                                    struct np_cluster_options *out, struct np_err *err)
 {
@@ -136,6 +161,7 @@ static enum np_status take_options(const struct np_call *call, const struct mode
 	                                   .compat = own->compat,
 	                                   .force = own->force,
 	                                   .no_cache = own->no_cache,
+	                                   .full_tables = is_for_programs(call->common),
 	                                   .threads = (unsigned)call->common->jobs};
 	NP_TRY(take_number("--step_id", own->step, -1, &step, err));
 	NP_TRY(take_number("--top_num", own->top, 1, &top, err));
@@ -153,6 +179,8 @@ static enum np_status take_options(const struct np_call *call, const struct mode
 static enum np_status run_modes(struct np_cluster *cluster, const char *output,
                                 enum np_export_type type, struct np_err *err)
 {
+	if (output && cluster->sole)
+		NP_TRY(np_cluster_export_check(cluster, output, err));
 	NP_TRY(np_cluster_map(cluster, err));
 	if (!cluster->sole)
 		return NP_OK;
@@ -173,11 +201,13 @@ static enum np_status fill_from(const struct np_call *call, const char *path,
 	                  : own->output ? "diagnose,all"
 	                                : "diagnose",
 	                  &modes, err));
+	NP_TRY(check_modes(&modes, own, err));
 	NP_TRY(take_type(own->export_type, &type, err));
 	NP_TRY(take_options(call, &modes, &how, err));
 	NP_TRY(np_discover(path, &all, err));
 	np_report_input(report, path);
-	struct np_progress_line *line = np_progress_show(call->common);
+	struct np_progress_line *line =
+		np_cluster_is_root() ? np_progress_show(call->common) : NULL;
 	how.progress = np_progress_of(line);
 	struct np_cluster cluster;
 	enum np_status status = np_cluster_open(&cluster, all, &how, report, err);
@@ -207,9 +237,21 @@ static int run(const struct np_call *call)
 {
 	struct np_err err = {0};
 	struct np_report *report = np_report_new("cluster");
-	enum np_status status = report ? fill(call, report, &err) : np_err_nomem(&err);
-	struct np_finish how = {.max_rows = SHOWN_ROWS};
-	int exit_code = status == NP_OK ? np_cmd_finish_as(call, report, &how) : np_cmd_fail(&err);
+	enum np_status status = np_cluster_join(&err);
+	if (status == NP_OK) {
+		status = report ? fill(call, report, &err) : np_err_nomem(&err);
+		np_cluster_leave(status, &err);
+	}
+	/* mpirun gives its processes a terminal of its own, also when it writes to a file */
+	const struct options *own = call->options;
+	struct np_finish how = {.max_rows = own->list_modes ? MAX_MODES
+	                                    : own->modes    ? SHOWN_ROWS
+	                                                    : SCREEN_ROWS,
+	                        .no_terminal = np_cluster_is_shared()};
+	int exit_code = NP_EXIT_OK; /* of the other processes of mpirun: the root speaks for all */
+	if (np_cluster_is_root())
+		exit_code =
+			status == NP_OK ? np_cmd_finish_as(call, report, &how) : np_cmd_fail(&err);
 	np_report_free(report);
 	return exit_code;
 }
@@ -229,13 +271,16 @@ const struct np_cmd np_cmd_cluster = {
 	.min_words = 0,
 	.max_words = 1,
 	.detail =
-		"Reads every capture below PATH, text or db. Without -m the diagnosis, on one "
-		"screen. The\n"
-		"modes of msprof-analyze give its tables; with -o its files. Exit status: 0 done, "
-		"1 refused\n"
-		"(mixed batches or duplicate ranks, see --force), 2 usage, 3 a mode or a rank had "
-		"nothing to\n"
-		"tell or something is missing, 4 a rank could not be read.",
+		"Reads all captures below PATH, one per rank, text or db. Without -m it tells who "
+		"makes the\n"
+		"others wait, on one screen; the other modes give the tables of msprof-analyze and "
+		"MindStudio\n"
+		"Insight. With -o they are written as files, too; captures never are.\n"
+		"\n"
+		"Exit status: 0 done, 1 refused (mixed batches or duplicate ranks, see --force), 2 "
+		"usage,\n"
+		"3 a mode or a rank had nothing to tell, or something is missing, 4 a rank could "
+		"not be read.",
 	.examples = examples,
 	.options = options,
 	.n_options = sizeof options / sizeof *options,

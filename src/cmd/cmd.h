@@ -90,6 +90,7 @@ int np_cmd_run_report(const struct np_call *call, np_cmd_fill *fill);
 struct np_finish {
 	const char *format; /* NULL: text */
 	size_t max_rows, max_bytes;
+	bool no_terminal; /* whatever stdout looks like: no colours, nothing cut */
 };
 int np_cmd_finish_as(const struct np_call *call, const struct np_report *report,
                      const struct np_finish *how);

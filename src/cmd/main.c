@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/legacy.h"
 #include "report/lang.h"
+#include "report/writer.h"
 
 const struct np_cmd *const np_cmds[] = {
 	&np_cmd_advise,  &np_cmd_advisor, &np_cmd_analyze,    &np_cmd_check,
@@ -64,6 +65,7 @@ static bool is_hidden(const struct np_cmd *cmd, const struct np_option *option)
 static void print_options(const struct np_cmd *cmd, const char *title,
                           const struct np_option *options, size_t n)
 {
+	enum { LEFT = 30 }; /* columns of the names */
 	if (n == 0)
 		return;
 	(void)printf("\n%s\n", title);
@@ -76,7 +78,11 @@ static void print_options(const struct np_cmd *cmd, const char *title,
 			(void)snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
 		(void)snprintf(left, sizeof left, "%s--%s%s%s", letter, options[i].name,
 		               options[i].arg ? " " : "", options[i].arg ? options[i].arg : "");
-		(void)printf("  %-30s %s\n", left, options[i].help);
+		int width = (int)np_text_width(np_str_of(left));
+		if (width > LEFT) /* the help on a line of its own */
+			(void)printf("  %s\n  %*s %s\n", left, LEFT, "", options[i].help);
+		else
+			(void)printf("  %s%*s %s\n", left, LEFT - width, "", options[i].help);
 	}
 }
 

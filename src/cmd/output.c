@@ -64,8 +64,8 @@ static bool use_color(const struct np_common *common, int fd)
 	return isatty(fd) && !(term && strcmp(term, "dumb") == 0);
 }
 
-static enum np_status choose(const struct np_common *common, struct np_write_options *options,
-                             struct np_err *err)
+static enum np_status choose(const struct np_common *common, bool no_terminal,
+                             struct np_write_options *options, struct np_err *err)
 {
 	*options = (struct np_write_options){.format = NP_FORMAT_TEXT, .table = common->table};
 	options->verbose = common->verbose;
@@ -78,7 +78,7 @@ static enum np_status choose(const struct np_common *common, struct np_write_opt
 	if (common->color && strcmp(common->color, "auto") != 0 &&
 	    strcmp(common->color, "always") != 0 && strcmp(common->color, "never") != 0)
 		return np_err_set(err, NP_E_USAGE, NULL, "--color wants auto, always or never");
-	int fd = common->output ? -1 : STDOUT_FILENO;
+	int fd = common->output || no_terminal ? -1 : STDOUT_FILENO;
 	options->width = terminal_width(fd);
 	options->color = use_color(common, fd);
 	return NP_OK;
@@ -113,7 +113,7 @@ int np_cmd_finish_as(const struct np_call *call, const struct np_report *report,
 	if (!common.format)
 		common.format = how->format;
 	if (status == NP_OK)
-		status = choose(&common, &options, &err);
+		status = choose(&common, how->no_terminal, &options, &err);
 	options.max_rows = how->max_rows;
 	options.max_bytes = how->max_bytes;
 	if (status == NP_OK)

@@ -56,19 +56,46 @@ bool np_rows_append(void *to, const void *from, const struct np_table_desc *desc
 	return true;
 }
 
+/* Elements one by one, of a size that the compiler knows: a call of memcpy() for each
+ * would be most of the work. */
+#define GATHER_(type)                          \
+	do {                                   \
+		const type *v = from;          \
+		type *out = to;                \
+		for (size_t i = 0; i < n; i++) \
+			out[i] = v[order[i]];  \
+	} while (0)
+
+static void gather(void *to, const void *from, size_t size, const unsigned *order, size_t n)
+{
+	switch (size) {
+	case 1:
+		GATHER_(uint8_t);
+		break;
+	case 4:
+		GATHER_(uint32_t);
+		break;
+	case 8:
+		GATHER_(uint64_t);
+		break;
+	default:
+		for (size_t i = 0; i < n; i++)
+			memcpy((char *)to + i * size, (const char *)from + order[i] * size, size);
+	}
+}
+
 bool np_rows_permute(void *table, const struct np_table_desc *desc, const unsigned *order)
 {
 	size_t n = ((struct np_rows *)table)->n;
 	if (n == 0)
 		return true;
-	char *copy = np_realloc(NULL, n, 16);
+	char *copy = np_realloc(NULL, n, 16); /* no column is wider */
 	if (!copy)
 		return false;
 	for (size_t c = 0; c < desc->n_columns; c++) {
 		size_t size = desc->columns[c].elem_size;
 		char *array = *array_of(table, &desc->columns[c]);
-		for (size_t i = 0; i < n; i++)
-			memcpy(copy + i * size, array + order[i] * size, size);
+		gather(copy, array, size, order, n);
 		memcpy(array, copy, n * size);
 	}
 	np_free(copy);

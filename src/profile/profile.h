@@ -59,6 +59,9 @@ enum np_load {
 	/* No table: "N/A" of a database stays a text, to be told from NULL. By default
 	 * both are absent, as everywhere else. */
 	NP_KEEP_NA = 1 << 17,
+	/* host_ops, of a database only the rows of CANN_API and without `item`: spares a look at
+	 * every task and at PYTORCH_API. What has been loaded for it has this bit set. */
+	NP_HOST_CANN = 1 << 18,
 };
 
 /* What is asked for, and what that needs. */
@@ -70,6 +73,8 @@ static inline unsigned np_load_implied(unsigned what)
 		what |= NP_COMM_OPS;
 	if (what & NP_HOST_CONNS)
 		what |= NP_HOST_OPS;
+	if (what & NP_HOST_OPS)
+		what &= ~(unsigned)NP_HOST_CANN;
 	return what;
 }
 
@@ -128,6 +133,12 @@ enum np_host_layer {
 	NP_HOST_RUNTIME, /* Runtime@…, type 5000 */
 	NP_HOST_OTHER,
 };
+
+/* A call of CANN: what a database has in CANN_API. */
+static inline bool np_is_cann_layer(uint8_t layer)
+{
+	return layer >= NP_HOST_ACL && layer <= NP_HOST_RUNTIME;
+}
 
 /* Ranges on the host, ordered by start, then longer first. */
 #define NP_HOST_OPS_COLUMNS(X)                                                                \

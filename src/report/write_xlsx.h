@@ -32,7 +32,8 @@ struct np_xlsx_sheet {
 	const char *name;
 	const struct np_table *table;
 	const char *title;       /* a row above the header; or NULL */
-	size_t n_merged;         /* in so many first columns, equal cells below each other are
+	size_t first_merged;     /* columns before it are not merged */
+	size_t n_merged;         /* in so many columns from there, equal cells below each other are
 	                              * one cell, within that of the column before */
 	unsigned header_fill;    /* 0xRRGGBB; 0: none */
 	unsigned header_color;   /* of the text; 0: black */

@@ -14,13 +14,29 @@ tests/golden/MODE.json lists what is compared:
               "skip": ["Table.Column"],     not comparable at all (order of ties, first one met)
               "sets": ["Table.Column"],     lists whose order depends on a directory:
                                             compared as sets ("1;0;4" and "0;1;4")
+              "changed": {"Table": "rank"}, where the official tool writes into the capture
+                                            (changed_input): our table of all ranks, whose
+                                            column "rank" chooses the rows of each
+              "resolve": {"Table": ["C"]},  ids of STRING_IDS, compared as their texts
+              "basename": ["Table.Column"], paths, of which the last component is compared
               "ours": ["Table", "T.C"],     where the official figure is a documented defect:
                                             compared only in the run with --compat
+              "extra": ["Table.Column"],    columns of ours that the official table lacks:
+                                            left out of the comparison, and must be there
+              "tolerance": {"T.C": 0.3},    optional: how far numbers of this column may be off,
+                                            also those within a text, with --compat
+              "own_tolerance": {"T.C": 0.6},  the same without --compat
+              "ties": {"Table": ["rankId", "duration"]},  a list of the longest per rank, cut
+                                            among equals: which of them stand last is open, so
+                                            only these two columns of them are compared
+              "kind": "p2p",                compared by this function of changed_input.py
               "compat": false}]}            optional: no run with --compat
 
 Every case is run twice, as it is and with --compat, and each table or file of the
 golden directory must be there with equal rows as a multiset: numbers within 1e-9
-relative, texts equal, NULL only equal to NULL. JSON files are compared as objects.
+relative, texts equal, NULL only equal to NULL. JSON files are compared as objects,
+workbooks (golden: X.xlsx.txt; table X without the rank's number) row by row in order,
+with their merged cells.
 What is "ours" must DIFFER without --compat, so that a list cannot go stale, unless
 it stands in "may": [...].
 
@@ -37,6 +53,9 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+
+import changed_input
+import workbook
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -75,12 +94,28 @@ def data_of(name, base, scratch):
 
 # ── tables as lists of dictionaries ──
 
-def db_tables(path):
+def db_tables(path, resolve=None):
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
         db.row_factory = sqlite3.Row
         names = [r[0] for r in db.execute("select name from sqlite_master where type='table'")]
-        return {name: [dict(row) for row in db.execute(f'select * from "{name}"')]
-                for name in names}
+        tables = {name: [dict(row) for row in db.execute(f'select * from "{name}"')]
+                  for name in names}
+    strings = {row["id"]: row["value"] for row in tables.get("STRING_IDS", [])}
+    for name, columns in (resolve or {}).items():
+        for row in tables.get(name, []):
+            row.update({column: strings[row[column]] for column in columns})
+    return tables
+
+
+def compare_changed(case, theirs, out, compat):
+    """What the official tool wrote into one capture beside our table of all ranks."""
+    rank = int(re.search(r"_(\d+)\.changes\.db$", theirs).group(1))
+    ours = db_tables(os.path.join(out, "cluster_analysis_output", "cluster_analysis.db"))
+    rows = db_tables(theirs)
+    for table, column in case.get("changed", {}).items():
+        mine = [{k: v for k, v in row.items() if k != column}
+                for row in ours.get(table, []) if row[column] == rank]
+        compare_tables(case, table, mine, rows[table], compat)
 
 
 def number(text):
@@ -104,14 +139,16 @@ def as_set(value):
 def prepare(rows, table, case):
     skip = {c.split(".", 1)[1] for c in case.get("skip", []) if c.split(".", 1)[0] == table}
     sets = {c.split(".", 1)[1] for c in case.get("sets", []) if c.split(".", 1)[0] == table}
+    paths = {c.split(".", 1)[1] for c in case.get("basename", []) if c.split(".", 1)[0] == table}
+    rows = [{k: os.path.basename(v) if k in paths else v for k, v in row.items()} for row in rows]
     return [{k: as_set(v) if k in sets else v for k, v in row.items() if k not in skip}
             for row in rows]
 
 
-def key(row):
+def key(row, loose=()):
     """Sorts equal rows together: numbers rounded so that the tolerance does not part them."""
     parts = []
-    for name in sorted(row):
+    for name in sorted(set(row) - set(loose)):
         value = row[name]
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             parts.append((1, f"{float(value):.6e}"))
@@ -128,26 +165,41 @@ def same(a, b):
     return a == b
 
 
-def same_row(a, b):
-    return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
-def compare_rows(ours, theirs, what):
+def near(a, b, tolerance):
+    """Numbers that far apart, or texts that differ in such numbers only."""
+    if isinstance(a, str) and isinstance(b, str):
+        return NUMBER.sub("#", a) == NUMBER.sub("#", b) and all(
+            abs(float(x) - float(y)) <= tolerance
+            for x, y in zip(NUMBER.findall(a), NUMBER.findall(b)))
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return abs(a - b) <= tolerance
+    return a == b
+
+
+def same_row(a, b, loose=()):
+    return a.keys() == b.keys() and all(
+        near(a[k], b[k], loose[k]) if k in loose else same(a[k], b[k]) for k in a)
+
+
+def compare_rows(ours, theirs, what, loose=()):
     if len(ours) != len(theirs):
         raise Mismatch(f"{what}: {len(ours)} rows, official {len(theirs)}")
     if ours and list(ours[0]) != list(theirs[0]):
         raise Mismatch(f"{what}: columns {list(ours[0])}, official {list(theirs[0])}")
-    ours, theirs = sorted(ours, key=key), sorted(theirs, key=key)
+    ours, theirs = (sorted(rows, key=lambda r: key(r, loose)) for rows in (ours, theirs))
     left = []
     for row in theirs:  # neighbours may have swapped by rounding: look a little around
         for i, mine in enumerate(ours[:8]):
-            if same_row(mine, row):
+            if same_row(mine, row, loose):
                 del ours[i]
                 break
         else:
             left.append(row)
     left = [row for row in left
-            if not any(same_row(mine, row) and not ours.remove(mine) for mine in list(ours))]
+            if not any(same_row(mine, row, loose) and not ours.remove(mine) for mine in list(ours))]
     if left:
         raise Mismatch(f"{what}: {len(left)} rows differ, the first official {left[0]}, "
                        f"ours {ours[0] if ours else None}")
@@ -175,19 +227,41 @@ def drop(rows, table, columns):
     return [{k: v for k, v in row.items() if k not in gone} for row in rows]
 
 
+def blur_ties(rows, group, value):
+    last = {}
+    for row in rows:
+        last[row[group]] = min(row[value], last.get(row[group], row[value]))
+    return [{k: v if row[value] > last[row[group]] or k in (group, value) else None
+             for k, v in row.items()} for row in rows]
+
+
+def without_extra(case, table, ours, compat):
+    extra = [c for c in case.get("extra", []) if c.split(".", 1)[0] == table]
+    for column in extra:
+        if ours and (column.split(".", 1)[1] in ours[0]) == compat:
+            raise Mismatch(f"{column}: {'there' if compat else 'not there'}")
+    return drop(ours, table, extra)
+
+
 def compare_tables(case, table, ours, theirs, compat):
+    ours = without_extra(case, table, ours, compat)
+    if table in case.get("ties", {}):
+        ours, theirs = (blur_ties(rows, *case["ties"][table]) for rows in (ours, theirs))
+    loose = {c.split(".", 1)[1]: t
+             for c, t in case.get("tolerance" if compat else "own_tolerance", {}).items()
+             if c.split(".", 1)[0] == table}
     ours, theirs = prepare(ours, table, case), prepare(theirs, table, case)
     known = [] if compat else [c for c in case.get("ours", []) if c.split(".", 1)[0] == table]
     if known and not any(c in case.get("may", []) for c in known):
         try:
-            compare_rows(list(ours), list(theirs), table)
+            compare_rows(list(ours), list(theirs), table, loose)
         except Mismatch:
             pass
         else:
             raise Mismatch(f"{table}: equal to the official one although listed in \"ours\"")
     if table in known:
         return
-    compare_rows(drop(ours, table, known), drop(theirs, table, known), table)
+    compare_rows(drop(ours, table, known), drop(theirs, table, known), table, loose)
 
 
 def name_of(path):
@@ -199,22 +273,31 @@ def compare_dirs(case, out, golden, compat):
     for folder, _, files in os.walk(golden):
         for file in sorted(files):
             theirs = os.path.join(folder, file)
+            if file.endswith(".changes.db"):
+                compare_changed(case, theirs, out, compat)
+                checked += 1
+                continue
             ours = os.path.join(out, os.path.relpath(theirs, golden))
             if file.endswith(".db") and case["golden"].endswith(".text"):
                 continue  # what the official tool makes on the way
-            if not file.endswith((".db", ".csv", ".json")):
+            if not file.endswith((".db", ".csv", ".json", ".xlsx.txt")):
                 continue
+            if file.endswith(".xlsx.txt"):
+                ours = ours[:-len(".txt")]
             if file.endswith(".csv") and not os.path.exists(ours):
                 ours = newest_like(ours)
             if not os.path.exists(ours):
                 raise Mismatch(f"{os.path.relpath(ours, out)} was not written")
             checked += 1
             if file.endswith(".db"):
-                mine = db_tables(ours)
-                for table, rows in db_tables(theirs).items():
+                mine = db_tables(ours, case.get("resolve"))
+                for table, rows in db_tables(theirs, case.get("resolve")).items():
                     if table not in mine:
                         raise Mismatch(f"no table {table}")
                     compare_tables(case, table, mine[table], rows, compat)
+            elif file.endswith(".xlsx.txt"):
+                table = re.sub(r"_\d+$", "", name_of(ours))
+                compare_workbooks(case, table, ours, theirs, compat)
             elif file.endswith(".csv"):
                 compare_tables(case, name_of(file), csv_table(ours), csv_table(theirs), compat)
             elif compat or name_of(file) not in case.get("ours", []):
@@ -222,6 +305,27 @@ def compare_dirs(case, out, golden, compat):
                     compare_json(json.load(a), json.load(b), name_of(file))
     if not checked:
         raise Mismatch("the golden directory has nothing to compare")
+
+
+def compare_workbooks(case, table, ours, theirs, compat):
+    (mine, my_merged), (rows, merged) = workbook.sheet(ours), workbook.dump(theirs)
+    known = [] if compat else [c.split(".", 1)[1] for c in case.get("ours", [])
+                               if c.split(".", 1)[0] == table]
+    if [len(mine), mine[0]] != [len(rows), rows[0]]:
+        raise Mismatch(f"{table}: {len(mine)} rows {mine[0]}, official {len(rows)} {rows[0]}")
+    if not merged <= my_merged:
+        raise Mismatch(f"{table}: merged {sorted(my_merged)}, official {sorted(merged)}")
+    differ = set()
+    for n, (a, b) in enumerate(zip(mine[1:], rows[1:]), 2):
+        for name, x, y in zip(mine[0], a, b):
+            if isinstance(x, str) and isinstance(y, (int, float)):
+                x = number(x)  # integers that a spreadsheet would round are texts
+            if not same(x, y):
+                differ.add(name)
+                if name not in known:
+                    raise Mismatch(f"{table}: row {n}, {name}: {x!r}, official {y!r}")
+    if set(known) - differ and not any(f"{table}.{c}" in case.get("may", []) for c in known):
+        raise Mismatch(f"{table}: {sorted(set(known) - differ)} equal although in \"ours\"")
 
 
 def newest_like(path):
@@ -247,7 +351,11 @@ def run_case(npuprof, base, scratch, mode, case, compat):
         raise Mismatch(f"exit status {done.returncode}: {done.stderr.strip()[-600:]}")
     json.loads(done.stdout)
     golden = os.path.join(base, "golden", "msprof_analyze", case["set"], case["golden"])
-    compare_dirs(case, out, golden, compat)
+    if "kind" in case:
+        data = data_of(case["set"], base, scratch)
+        getattr(changed_input, case["kind"])(out, golden, data, compat)
+    else:
+        compare_dirs(case, out, golden, compat)
 
 
 def cases(modes):
@@ -278,7 +386,7 @@ def main():
             try:
                 run_case(os.path.abspath(args.npuprof), base, scratch, mode, case, compat)
                 print(f"ok {n} - {title}", flush=True)
-            except (Mismatch, ValueError, OSError, subprocess.TimeoutExpired) as error:
+            except (Mismatch, changed_input.Mismatch, ValueError, OSError, subprocess.TimeoutExpired) as error:
                 failed += 1
                 print(f"not ok {n} - {title}\n# {error}", flush=True)
     return 1 if failed else 0

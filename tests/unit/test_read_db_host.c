@@ -64,6 +64,22 @@ static void host_ranges_come_from_four_tables(void **state)
 	np_profile_free(p);
 }
 
+static void the_calls_of_cann_can_be_read_alone(void **state)
+{
+	(void)state;
+	struct np_profile *p = load_sql(HOST, NP_HOST_CANN);
+	const struct np_host_ops *h = &p->host_ops;
+	const uint8_t layers[] = {NP_HOST_NODE, NP_HOST_HCCL, NP_HOST_OTHER};
+	assert_int_equal(h->n, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(h->layer[i], layers[i]);
+	assert_int_equal(h->start_ns[0], 1300);
+	assert_int_equal(h->conn[0], 70);
+	assert_int_equal(h->item[0], NP_ID_NONE);
+	assert_int_equal(p->loaded, NP_HOST_CANN);
+	np_profile_free(p);
+}
+
 static void all_connections_of_an_op_are_in_the_order_of_their_ids(void **state)
 {
 	(void)state;
@@ -258,6 +274,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(host_ranges_come_from_four_tables),
+		cmocka_unit_test(the_calls_of_cann_can_be_read_alone),
 		cmocka_unit_test(all_connections_of_an_op_are_in_the_order_of_their_ids),
 		cmocka_unit_test(without_connection_ids_an_op_has_its_own),
 		cmocka_unit_test(events_of_mstx_keep_all_their_columns),

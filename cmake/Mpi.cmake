@@ -1,0 +1,16 @@
+# npuprof_mpi.so, through which `mpirun npuprof cluster` shares its work out. The program
+# opens it itself, and only under mpirun; so it is not linked to anything.
+set(NPUPROF_MPI AUTO CACHE STRING "several machines with Open MPI: AUTO (when found), ON or OFF")
+set_property(CACHE NPUPROF_MPI PROPERTY STRINGS AUTO ON OFF)
+if(NPUPROF_MPI AND TARGET npuprof)
+  pkg_check_modules(MPI QUIET IMPORTED_TARGET ompi-c)
+  if(NPUPROF_MPI STREQUAL "ON")
+    np_require(MPI_FOUND "libopenmpi-dev (NPUPROF_MPI=ON)")
+  endif()
+  if(MPI_FOUND)
+    add_library(npuprof_mpi MODULE src/cluster/mpi/module.c)
+    set_target_properties(npuprof_mpi PROPERTIES PREFIX "")
+    target_link_libraries(npuprof_mpi PRIVATE np_options PkgConfig::MPI)
+    install(TARGETS npuprof_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/npuprof)
+  endif()
+endif()
