@@ -83,7 +83,7 @@ struct step_row {
 struct step_table {
 	struct np_cluster *cluster;
 	struct np_table *table;
-	struct np_stages stages;
+	struct np_pipe stages;
 	struct np_parallel sizes;
 	enum np_position_state parallel;
 	NP_VEC(struct step_row) rows;
@@ -110,7 +110,7 @@ static bool collect_steps(struct step_table *self)
 		for (size_t i = 0; i < t->n; i++) {
 			struct step_row row = {.step = t->step[i],
 			                       .rank = r,
-			                       .stage = np_stages_of(&self->stages, rank->rank)};
+			                       .stage = np_pipe_of(&self->stages, rank->rank)};
 			get_times(t, i, row.v);
 			if (!np_vec_push(&self->rows, row))
 				return false;
@@ -214,8 +214,7 @@ bool np_table_steps(struct np_cluster *cluster, const struct np_comm_groups *gro
 	struct step_table self = {.cluster = cluster};
 	if (is_there(cluster, "ClusterStepTraceTime"))
 		return true;
-	bool ok =
-		np_stages_make(&self.stages, groups) && collect_steps(&self) && find_maxima(&self);
+	bool ok = np_pipe_make(&self.stages, groups) && collect_steps(&self) && find_maxima(&self);
 	if (ok && self.rows.n > 0) {
 		self.parallel = np_positions_of(cluster, &self.sizes);
 		if (self.parallel == NP_POSITIONS_MISMATCH)
@@ -229,7 +228,7 @@ bool np_table_steps(struct np_cluster *cluster, const struct np_comm_groups *gro
 		put_row(&self, &self.maxima.v[i], true);
 	np_vec_release(&self.rows);
 	np_vec_release(&self.maxima);
-	np_stages_release(&self.stages);
+	np_pipe_release(&self.stages);
 	return ok;
 }
 

@@ -85,7 +85,7 @@ static void matrix_link(struct np_buf *out, const struct np_cluster *cluster,
 	np_py_member(out, ", \"Transit Size(MB)\": ", link->mb);
 	NP_PY_ADD(out, ", \"Op Name\": ");
 	np_json_quote(out, np_cluster_text(cluster, link->op));
-	np_py_member(out, ", \"Bandwidth(GB/s)\": ", np_comm_bandwidth(link->mb, link->ms));
+	np_py_member(out, ", \"Bandwidth(GB/s)\": ", np_comm_gbps(link->mb, link->ms));
 	np_buf_add_char(out, '}');
 }
 

@@ -47,7 +47,7 @@ void np_ranks_print(struct np_ranks ranks, bool python, struct np_buf *out);
 
 /* ── stages ── */
 
-struct np_stages {
+struct np_pipe {
 	NP_VEC(struct np_ranks) v; /* by first rank */
 	struct np_arena arena;
 };
@@ -57,10 +57,10 @@ struct np_stages {
  * "pp") tie ranks of different stages together; collective groups with at most one rank of
  * each such chain tie the ranks of a stage. None without pp groups. false: out of memory.
  */
-bool np_stages_make(struct np_stages *self, const struct np_comm_groups *groups);
-void np_stages_release(struct np_stages *self);
+bool np_pipe_make(struct np_pipe *self, const struct np_comm_groups *groups);
+void np_pipe_release(struct np_pipe *self);
 /* SIZE_MAX: in none. */
-size_t np_stages_of(const struct np_stages *self, int64_t rank);
+size_t np_pipe_of(const struct np_pipe *self, int64_t rank);
 
 /* Position of a rank in Megatron's order: tensor, then context, data, pipeline. */
 struct np_position {

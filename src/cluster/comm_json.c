@@ -193,7 +193,7 @@ static void total_link(struct np_buf *out, const struct np_comm_size *sizes, siz
 		np_buf_add_char(out, ']');
 	}
 	np_py_member(out, "}, \"Bandwidth(GB/s)\": ",
-	             np_comm_bandwidth(sizes->transit_mb, sizes->transit_ms));
+	             np_comm_gbps(sizes->transit_mb, sizes->transit_ms));
 	np_buf_add_char(out, '}');
 }
 

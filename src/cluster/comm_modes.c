@@ -142,7 +142,7 @@ static size_t sum_transports(const struct np_comm_matrix_sums *sums, struct tran
 		out[t].links++;
 		out[t].mb += link->mb;
 		out[t].ms += link->ms;
-		double gbps = np_comm_bandwidth(link->mb, link->ms);
+		double gbps = np_comm_gbps(link->mb, link->ms);
 		if (link->mb > 0 && link->ms > 0 && (!out[t].slowest || gbps < out[t].least)) {
 			out[t].least = gbps;
 			out[t].slowest = link;
@@ -162,7 +162,7 @@ static void show_links(struct np_cluster *cluster, const struct np_comm_matrix_s
 		np_cell_int(table, of[t].links);
 		np_cell_real(table, of[t].mb);
 		np_cell_real(table, of[t].ms);
-		np_cell_real(table, np_comm_bandwidth(of[t].mb, of[t].ms));
+		np_cell_real(table, np_comm_gbps(of[t].mb, of[t].ms));
 		if (!of[t].slowest) {
 			np_cell_na(table);
 			np_cell_na(table);

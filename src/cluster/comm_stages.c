@@ -106,7 +106,7 @@ static bool is_across(struct forest *chains, struct np_ranks ranks, uint32_t *ma
 }
 
 /* The sets of the forest with ranks that `in` marks. */
-static bool harvest(struct np_stages *self, struct forest *forest, const bool *in)
+static bool harvest(struct np_pipe *self, struct forest *forest, const bool *in)
 {
 	size_t *count = np_calloc(forest->n + 1, sizeof *count);
 	int64_t **to = np_calloc(forest->n + 1, sizeof *to);
@@ -127,7 +127,7 @@ static bool harvest(struct np_stages *self, struct forest *forest, const bool *i
 	return ok;
 }
 
-static bool grow(struct np_stages *self, const struct np_comm_groups *groups, struct forest *chains,
+static bool grow(struct np_pipe *self, const struct np_comm_groups *groups, struct forest *chains,
                  struct forest *stages)
 {
 	uint32_t *mark = np_calloc(chains->n + 1, sizeof *mark);
@@ -152,10 +152,10 @@ static bool grow(struct np_stages *self, const struct np_comm_groups *groups, st
 	return ok;
 }
 
-bool np_stages_make(struct np_stages *self, const struct np_comm_groups *groups)
+bool np_pipe_make(struct np_pipe *self, const struct np_comm_groups *groups)
 {
 	struct forest chains = {0}, stages = {0};
-	*self = (struct np_stages){.v = {0}};
+	*self = (struct np_pipe){.v = {0}};
 	np_arena_init(&self->arena);
 	bool ok = plant(&chains, groups) && plant(&stages, groups) &&
 	          grow(self, groups, &chains, &stages);
@@ -164,13 +164,13 @@ bool np_stages_make(struct np_stages *self, const struct np_comm_groups *groups)
 	return ok;
 }
 
-void np_stages_release(struct np_stages *self)
+void np_pipe_release(struct np_pipe *self)
 {
 	np_vec_release(&self->v);
 	np_arena_release(&self->arena);
 }
 
-size_t np_stages_of(const struct np_stages *self, int64_t rank)
+size_t np_pipe_of(const struct np_pipe *self, int64_t rank)
 {
 	for (size_t s = 0; s < self->v.n; s++)
 		if (bsearch(&rank, self->v.v[s].v, self->v.v[s].n, sizeof rank, by_rank))
@@ -229,6 +229,6 @@ struct np_position np_position_of(const struct np_parallel *sizes, int64_t rank)
 {
 	int64_t inner = sizes->tp * sizes->cp;
 	return (struct np_position){.dp = rank / inner % sizes->dp,
-	                                  .pp = rank / (inner * sizes->dp),
-	                                  .tp = rank % sizes->tp};
+	                            .pp = rank / (inner * sizes->dp),
+	                            .tp = rank % sizes->tp};
 }

@@ -52,7 +52,7 @@ double np_comm_ratio(double part, double transit)
 	return fabs(whole) < 1e-15 || isnan(whole) ? 0 : np_round_half_even(part / whole, 4);
 }
 
-double np_comm_bandwidth(double mb, double ms)
+double np_comm_gbps(double mb, double ms)
 {
 	return fabs(ms) < 1e-15 || isnan(ms) || isnan(mb) ? 0 : np_round_half_even(mb / ms, 4);
 }
@@ -326,7 +326,7 @@ static bool band_total(struct band_rows *self, size_t g)
 	self->group = np_cluster_text(self->cluster, rank->times->group[rows[0]]);
 	for (size_t i = 0; ok && i < sizes.v.n; i++)
 		band_row(self, &sizes.v.v[i],
-		         np_comm_bandwidth(sizes.v.v[i].transit_mb, sizes.v.v[i].transit_ms), 0);
+		         np_comm_gbps(sizes.v.v[i].transit_mb, sizes.v.v[i].transit_ms), 0);
 	np_vec_release(&sizes.v);
 	return ok;
 }

@@ -45,7 +45,7 @@ void np_comm_sum(struct np_comm_sums *sums, const struct np_digest_comm_times *t
 /* part / (part + transit), to four decimals; 0 where both are 0 (or NaN). */
 double np_comm_ratio(double part, double transit);
 /* size / time, to four decimals; 0 without time. */
-double np_comm_bandwidth(double mb, double ms);
+double np_comm_gbps(double mb, double ms);
 
 /* One packet size of one kind of link, with the sums over all ops of that kind. */
 struct np_comm_size {
