@@ -1,10 +1,22 @@
 /* The checkers, by dimension. */
 #include "advice/checker.h"
 
+extern const struct np_checker np_checker_environment;
 extern const struct np_checker np_checker_gc;
+extern const struct np_checker np_checker_overall;
+extern const struct np_checker np_checker_retransmission;
+extern const struct np_checker np_checker_slow_link;
+extern const struct np_checker np_checker_slow_rank;
 
 const struct np_checker *const np_checkers[] = {
 	/* schedule */
 	&np_checker_gc,
+	/* overall */
+	&np_checker_environment,
+	&np_checker_overall,
+	/* cluster */
+	&np_checker_slow_rank,
+	&np_checker_slow_link,
+	&np_checker_retransmission,
 };
 const size_t np_n_checkers = sizeof np_checkers / sizeof *np_checkers;

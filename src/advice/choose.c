@@ -4,7 +4,7 @@
 
 #include "cluster/timeline.h"
 
-static bool has_kernels(const struct np_capture *capture)
+bool np_advice_has_kernels(const struct np_capture *capture)
 {
 	return np_capture_count(capture, NP_ROLE_KERNELS) > 0 ||
 	       np_capture_count(capture, NP_ROLE_OP_SUMMARY) > 0 ||
@@ -20,7 +20,7 @@ static const struct np_capture *first_of(const struct np_advice *self)
 		if (!np_capture_has_data(capture) ||
 		    (self->options->has_rank && capture->rank != self->options->rank))
 			continue;
-		if (has_kernels(capture))
+		if (np_advice_has_kernels(capture))
 			return capture;
 		any = any ? any : capture;
 	}
@@ -61,7 +61,7 @@ static bool worst(const struct np_advice *self, enum np_dimension dimension, str
 	for (size_t r = 0; r < cluster->ranks.n; r++) {
 		const struct np_timeline_steps *steps =
 			np_digest_find(cluster->ranks.v[r].digest, &np_timeline_steps_desc);
-		bool usable = has_kernels(cluster->ranks.v[r].capture);
+		bool usable = np_advice_has_kernels(cluster->ranks.v[r].capture);
 		for (size_t s = 0; steps && s < steps->n; s++)
 			add(out, value_of(steps, s, dimension), r, steps->step[s], usable);
 	}

@@ -213,7 +213,7 @@ static void msprof_has_neither_steps_nor_classes(void **state)
 	(void)state;
 	struct np_profile *p = load_text(
 		np_read_comm_json, "{\"hcom_send__1_0@77\": {\"Communication Time Info\": "
-	                           "{\"Elapse Time(ms)\": 2.5}}, "
+				   "{\"Elapse Time(ms)\": 2.5}}, "
 				   "\"hcom_allReduce__1_0@77\": {\"Communication Time Info\": "
 				   "{\"Elapse Time(ms)\": 0.44047118378186786}}, "
 				   "\"Total HCCL Operators\": {\"Communication Time Info\": {}}}");
