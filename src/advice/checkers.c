@@ -1,9 +1,12 @@
 /* The checkers, by dimension. */
 #include "advice/checker.h"
 
+extern const struct np_checker np_checker_alignment;
+extern const struct np_checker np_checker_contention;
 extern const struct np_checker np_checker_environment;
 extern const struct np_checker np_checker_gc;
 extern const struct np_checker np_checker_overall;
+extern const struct np_checker np_checker_packet;
 extern const struct np_checker np_checker_retransmission;
 extern const struct np_checker np_checker_slow_link;
 extern const struct np_checker np_checker_slow_rank;
@@ -11,6 +14,10 @@ extern const struct np_checker np_checker_slow_rank;
 const struct np_checker *const np_checkers[] = {
 	/* schedule */
 	&np_checker_gc,
+	/* communication */
+	&np_checker_packet,
+	&np_checker_contention,
+	&np_checker_alignment,
 	/* overall */
 	&np_checker_environment,
 	&np_checker_overall,
