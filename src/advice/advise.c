@@ -78,9 +78,8 @@ static enum np_status look_at_cluster(struct np_advice *self, struct np_err *err
 
 /* ── ranks ── */
 
-static const enum np_dimension rank_dimensions[] = {NP_DIM_OVERALL,  NP_DIM_COMPUTATION,
-                                                    NP_DIM_SCHEDULE, NP_DIM_COMMUNICATION,
-                                                    NP_DIM_MEMORY,   NP_DIM_COMPARISON};
+static const enum np_dimension rank_dimensions[] = {
+	NP_DIM_OVERALL, NP_DIM_COMPUTATION, NP_DIM_SCHEDULE, NP_DIM_COMMUNICATION, NP_DIM_MEMORY};
 enum { N_RANK_DIMENSIONS = sizeof rank_dimensions / sizeof *rank_dimensions };
 
 static unsigned loads_of(unsigned dimensions)
@@ -177,6 +176,15 @@ static int by_worth(const void *a, const void *b)
 	return order ? order : strcmp(x->title, y->title);
 }
 
+/* Two ranks at a time, which the checkers choose. */
+static enum np_status compare(struct np_advice *self, struct np_err *err)
+{
+	if (self->cluster)
+		self->oom |= !measure_cluster(self);
+	run_checkers(self, NP_DIM_COMPARISON);
+	return self->oom ? np_err_nomem(err) : NP_OK;
+}
+
 static enum np_status advise(struct np_advice *self, struct np_err *err)
 {
 	struct np_choice first;
@@ -189,6 +197,8 @@ static enum np_status advise(struct np_advice *self, struct np_err *err)
 	if (self->cluster && !self->cluster->sole)
 		return NP_OK;
 	NP_TRY(look_at_ranks(self, err));
+	if (wants(self, NP_DIM_COMPARISON))
+		NP_TRY(compare(self, err));
 	if (self->report->findings.n > 1)
 		qsort(self->report->findings.v, self->report->findings.n,
 		      sizeof *self->report->findings.v, by_worth);

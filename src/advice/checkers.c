@@ -2,9 +2,11 @@
 #include "advice/checker.h"
 
 extern const struct np_checker np_checker_alignment;
+extern const struct np_checker np_checker_api_compare;
 extern const struct np_checker np_checker_contention;
 extern const struct np_checker np_checker_environment;
 extern const struct np_checker np_checker_gc;
+extern const struct np_checker np_checker_kernel_compare;
 extern const struct np_checker np_checker_overall;
 extern const struct np_checker np_checker_packet;
 extern const struct np_checker np_checker_retransmission;
@@ -25,5 +27,8 @@ const struct np_checker *const np_checkers[] = {
 	&np_checker_slow_rank,
 	&np_checker_slow_link,
 	&np_checker_retransmission,
+	/* comparison */
+	&np_checker_kernel_compare,
+	&np_checker_api_compare,
 };
 const size_t np_n_checkers = sizeof np_checkers / sizeof *np_checkers;
