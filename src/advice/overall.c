@@ -14,19 +14,23 @@ static const struct np_column columns[] = {
 	{"Duration Ratio", "", NP_COL_PERCENT, "of E2E Time"},
 };
 
+/* NP_NO_I64: without tasks of the collectives nobody knows how much of them was waiting. */
 static np_ns wait_of(const struct np_overall *overall)
 {
 	np_ns wait = 0;
-	for (size_t i = 0; i < overall->groups.n; i++)
+	bool known = overall->groups.n == 0;
+	for (size_t i = 0; i < overall->groups.n; i++) {
+		known |= overall->groups.v[i].has_wait;
 		wait += overall->groups.v[i].wait;
-	return wait;
+	}
+	return known ? wait : NP_NO_I64;
 }
 
 static void add(struct np_table *table, const char *label, np_ns ns, np_ns whole)
 {
 	np_cell_word(table, label);
-	np_cell_real(table, (double)ns / 1e6);
-	np_cell_real(table, whole > 0 ? (double)ns / (double)whole : NAN);
+	np_cell_real(table, ns == NP_NO_I64 ? NAN : (double)ns / 1e6);
+	np_cell_real(table, ns != NP_NO_I64 && whole > 0 ? (double)ns / (double)whole : NAN);
 }
 
 /* A row that the official sheet does not have: only where there is something. */
@@ -55,7 +59,8 @@ static void fill(struct np_table *table, const struct np_overall *overall)
 	}
 	add(table, "Uncovered Communication Time", ns[NP_OVERALL_UNCOVERED], whole);
 	add(table, "    -- Wait", wait, whole);
-	add(table, "    -- Transmit", ns[NP_OVERALL_UNCOVERED] - wait, whole);
+	add(table, "    -- Transmit",
+	    wait == NP_NO_I64 ? NP_NO_I64 : ns[NP_OVERALL_UNCOVERED] - wait, whole);
 	add(table, "Free Time", ns[NP_OVERALL_FREE_TIME], whole);
 	add(table, "    -- SDMA", ns[NP_OVERALL_SDMA], whole);
 	add(table, "    -- Free", ns[NP_OVERALL_FREE], whole);
