@@ -23,6 +23,9 @@ enum np_status np_advise_xlsx(const struct np_report *report, bool zh, const cha
 		struct np_xlsx_sheet sheet = {.table = table, .translate = zh};
 		if (strcmp(table->id, "problems") == 0)
 			sheet.name = zh ? "问题综述" : "problems";
+		else if (checker && checker->dimension == NP_DIM_COMPARISON)
+			sheet.name =
+				table->title; /* tells the ranks; English in the official one too */
 		else
 			sheet.name = !checker ? table->id
 			             : zh     ? checker->category_zh

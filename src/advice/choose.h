@@ -21,6 +21,16 @@ struct np_choice {
 void np_advice_choose(const struct np_advice *self, enum np_dimension dimension,
                       struct np_choice *out);
 
+/*
+ * The worst rank and step for computation or schedule, and the best rank of the same step;
+ * false where they differ by less than the rule, or nothing tells.
+ */
+bool np_advice_choose_pair(const struct np_advice *self, enum np_dimension dimension,
+                           struct np_choice *slow, struct np_choice *fast, double *gap_us);
+
+/* Has it kernels that the checkers of a rank can look at? */
+bool np_advice_has_kernels(const struct np_capture *capture);
+
 /* For communication: the rank (with kernels) and step of the least SDMA bandwidth, by the
  * digests of communication.json; leaves *out as it is when nothing tells. choose_link.c */
 void np_advice_least_bandwidth(const struct np_advice *self, struct np_choice *out);
