@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""`npuprof advise` beside the official advisor's sheets in $NPUPROF_SHARED/golden.
+
+  advisor.py --npuprof PATH [SHEET...]
+
+Every sheet of golden/msprof_analyze/SET/advisor_*/mstt_advisor.xlsx.txt (one tuple per
+row) is compared with the table of `advise --json` whose id is the checker's name. What
+SHEETS says of a sheet:
+
+  table    id of our table; None: we have none, by `reason`
+  skip     columns that are not compared (texts of ours, order of lists)
+  rename   {"official column": "our column"}
+  near     {"column": absolute tolerance}: official figures that went through float64
+  rows     how many of the first rows are no data (a legend)
+  key      compare only these columns, as a multiset
+  part     "row": rows that are in the official sheet and not in ours, or the other way,
+           are allowed where `theirs(row, where)` or `ours(row, where)` says so
+  differs  {where: reason}: SET/advisor_WHAT whose sheet must NOT be equal: a documented
+           defect (docs/differences.md). Once it is equal the entry is stale, and fails
+  absent   {where: reason}: the official sheet is there and our table must not be
+  extra    {where: reason}: our table is there and the official sheet is not
+
+Numbers agree within 1e-9 relative, texts without regard of blanks, N/A only with N/A.
+Columns of ours that the official sheet lacks are ours to add. One TAP line per sheet;
+without $NPUPROF_SHARED (or ../shared) everything is a skip.
+"""
+import argparse
+import ast
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import run as golden
+
+# Sheets: English names; those of _cn outputs are told by CHINESE.
+SHEETS = {
+    "GC Analysis": {"table": "gc", "near": {"timestamp": 0.5, "duration(us)": 0.001}},
+}
+
+CHINESE = {
+    "问题综述": "problems", "环境变量分析": "Environment Variable Issues",
+    "慢卡分析": "slow rank", "慢链路分析": "slow link", "字节对齐分析": "Byte Alignment Analysis",
+    "Vector算子性能分析": "Vector Operator Perf Analysis", "亲和API接口": "Affinity API Issues",
+}
+
+# Sheets of which a test says nothing, and why.
+UNCOMPARED = {"problems": "texts and figures of income are ours"}
+
+
+def sheet_of(title):
+    """'Rank 1 RANK 1 block dim issues' and 'Api compare of Rank1 …' have a rank in them."""
+    title = CHINESE.get(title, title)
+    found = re.fullmatch(r"Rank \d+ RANK \d+ (.*)", title)
+    if found:
+        return found.group(1)
+    return "Kernel compare" if title.startswith("Kernel compare") else \
+        "Api compare" if title.startswith("Api compare") else title
+
+
+def official_sheets(path):
+    sheets, rows = {}, None
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            head = re.match(r"### sheet '(.*)' \d+x\d+ ", line)
+            if head:
+                rows = sheets.setdefault(sheet_of(head.group(1)), [])
+            elif line.strip():
+                rows.append(ast.literal_eval(line.strip()))
+    return sheets
+
+
+def ours_of(npuprof, path, words):
+    made = subprocess.run([npuprof, "advise", path, *words, "--json", "--no-cache"],
+                          capture_output=True, text=True, timeout=300)
+    if made.returncode not in (0, 3):
+        raise golden.Mismatch(f"exit {made.returncode}: {made.stderr.strip()[:200]}")
+    tables = {}
+    for table in json.loads(made.stdout)["tables"]:
+        names = [column["name"] for column in table["columns"]]
+        tables[table["id"]] = [row if isinstance(row, dict) else dict(zip(names, row))
+                               for row in table["rows"]]
+    return tables
+
+
+def plain(value):
+    if isinstance(value, str):
+        return re.sub(r"\s+", " ", value.replace("_x000D_", "")).strip()
+    return value
+
+
+def same_cell(a, b, tolerance):
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a == b
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return abs(a - b) <= max(tolerance, 1e-9 * max(abs(a), abs(b)))
+    return a == b
+
+
+def multiset_difference(ours, theirs, columns, near):
+    """Rows of theirs without one of ours, and the other way."""
+    left, missing = list(ours), []
+    for row in theirs:
+        for i, mine in enumerate(left):
+            if all(same_cell(mine[c], row[c], near.get(c, 0)) for c in columns):
+                del left[i]
+                break
+        else:
+            missing.append(row)
+    return missing, left
+
+
+def compare(ours, sheet, plan, where):
+    header, theirs = sheet[0], sheet[1 + plan.get("rows", 0):]
+    rename, near = plan.get("rename", {}), plan.get("near", {})
+    columns = [c for c in plan.get("key", header) if c not in plan.get("skip", ())]
+    theirs = [{c: plain(v) for c, v in zip(header, row) if c in columns} for row in theirs]
+    for row in ours:
+        lacking = [c for c in columns if rename.get(c, c) not in row]
+        if lacking:
+            raise golden.Mismatch(f"our table has no column {lacking}")
+    ours = [{c: plain(row[rename.get(c, c)]) for c in columns} for row in ours]
+    missing, left = multiset_difference(ours, theirs, columns, near)
+    missing = [r for r in missing if not plan.get("theirs", lambda *_: False)(r, where)]
+    left = [r for r in left if not plan.get("ours", lambda *_: False)(r, where)]
+    if missing or left:
+        raise golden.Mismatch(f"{len(missing)} of {len(theirs)} official rows are not ours, "
+                              f"{len(left)} of {len(ours)} ours not official; first: "
+                              f"{(missing or [None])[0]} / {(left or [None])[0]}")
+
+
+def check_sheet(ours, sheets, name, where):
+    plan = SHEETS[name]
+    table = ours.get(plan["table"]) if plan["table"] else None
+    if name not in sheets:
+        if table and where not in plan.get("extra", {}):
+            raise golden.Mismatch(f"our table has {len(table)} rows, the official sheet none")
+        return
+    if plan["table"] is None:
+        return
+    if where in plan.get("absent", {}):
+        if table:
+            raise golden.Mismatch("is there, and should not: " + plan["absent"][where])
+        return
+    if table is None:
+        raise golden.Mismatch("we have no such table")
+    if where not in plan.get("differs", {}):
+        compare(table, sheets[name], plan, where)
+        return
+    try:
+        compare(table, sheets[name], plan, where)
+    except golden.Mismatch:
+        return
+    raise golden.Mismatch("equal, and should differ: " + plan["differs"][where])
+
+
+def cases(base):
+    for path in sorted(glob.glob(os.path.join(base, "golden/msprof_analyze/*/advisor_*"))):
+        data, what = path.split(os.sep)[-2:]
+        yield data, what, os.path.join(path, "mstt_advisor.xlsx.txt")
+
+
+def input_of(base, scratch, data, what):
+    """The cluster, or its first rank; what the official command line had besides."""
+    path = golden.data_of(data, base, scratch)
+    words = [w for w in ("computation", "schedule") if w in what]
+    if "_cluster" in what:
+        return path, words
+    ranks = sorted(glob.glob(os.path.join(path, "*_ascend_pt")))
+    return ranks[0], words + (["--bp", ranks[1]] if what.endswith("_bp") else [])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--npuprof", required=True)
+    parser.add_argument("sheets", nargs="*")
+    args = parser.parse_args()
+    base = golden.shared()
+    if not base:
+        print("1..0 # SKIP no shared data")
+        return 0
+    failed = n = 0
+    uncompared = set()
+    with tempfile.TemporaryDirectory() as scratch:
+        for data, what, path in cases(base):
+            where = f"{data}/{what}"
+            sheets = official_sheets(path)
+            uncompared |= set(sheets) - set(SHEETS) - set(UNCOMPARED)
+            try:
+                ours = ours_of(args.npuprof, *input_of(base, scratch, data, what))
+            except golden.Mismatch as error:
+                ours, trouble = None, error
+            for name in args.sheets or SHEETS:
+                n += 1
+                try:
+                    if ours is None:
+                        raise trouble
+                    check_sheet(ours, sheets, name, where)
+                    print(f"ok {n} - {where}: {name}")
+                except golden.Mismatch as error:
+                    failed += 1
+                    print(f"not ok {n} - {where}: {name}\n# {error}")
+    for name in sorted(uncompared):
+        print(f"# not compared yet: {name}")
+    print(f"1..{n}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
