@@ -488,6 +488,70 @@ static void vector_operators_are_bound_at_their_thresholds(void **state)
 	assert_string_equal(v.set, "");
 }
 
+/* ── which ranks of a pipeline are looked at ── */
+
+/* Eight ranks: tp 2, dp 2, and two stages of ranks 0 to 3 and 4 to 7. */
+static struct np_report *advised_pipeline(struct fixture *f, const char *first, const char *second)
+{
+	struct np_captures *all = NULL;
+	struct np_report *report = np_report_new("advise");
+	struct np_advise_options options = {
+		.dimensions = 1U << NP_DIM_COMPUTATION, .no_cache = true, .threads = 2};
+	const char *faults[] = {first, second};
+	f->options.ranks = 8;
+	f->options.tp = f->options.pp = 2;
+	f->options.force = true;
+	f->options.n_faults = 0;
+	for (size_t i = 0; i < 2 && faults[i]; i++)
+		assert_int_equal(
+			np_synth_parse_fault(faults[i], &f->faults[f->options.n_faults++], &f->err),
+			NP_OK);
+	if (np_synth_write(f->set, &f->options, NULL, &f->err) != NP_OK)
+		fail_msg("%s: %s", f->err.where, f->err.msg);
+	assert_non_null(report);
+	assert_int_equal(np_discover(f->set, &all, &f->err), NP_OK);
+	if (np_advise(all, &options, report, &f->err) != NP_OK)
+		fail_msg("%s: %s", f->err.where, f->err.msg);
+	assert_false(report->mistaken);
+	np_captures_free(all);
+	return report;
+}
+
+static size_t about(const struct np_report *report, const char *rank)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < report->findings.n; i++)
+		n += strncmp(report->findings.v[i]->title, rank, strlen(rank)) == 0;
+	return n;
+}
+
+static void of_each_stage_the_slowest_rank_is_looked_at(void **state)
+{
+	struct fixture *f = *state;
+	struct np_report *both = advised_pipeline(f, "slow-rank=5", "slow-rank=2");
+	assert_true(about(both, "rank 2: ") > 0);
+	assert_true(about(both, "rank 5: ") > 0);
+	assert_int_equal(about(both, "rank "), about(both, "rank 2: ") + about(both, "rank 5: "));
+	assert_non_null(table_of(both, "no_bound"));
+	assert_non_null(table_of(both, "no_bound_rank5"));
+	np_report_free(both);
+	struct np_report *one = advised_pipeline(f, "slow-rank=2", NULL);
+	assert_true(about(one, "rank 2: ") > 0);
+	assert_int_equal(about(one, "rank "), about(one, "rank 2: "));
+	assert_null(table_of(one, "no_bound_rank2"));
+	np_report_free(one);
+}
+
+static void stages_with_different_work_are_not_compared(void **state)
+{
+	struct fixture *f = *state;
+	/* all of stage 1 take 1.5 times as long, rank 2 of stage 0 1.4 times */
+	struct np_report *report = advised_pipeline(f, "stage-imbalance=1", "slow-rank=2");
+	assert_true(about(report, "rank 2: ") > 0);
+	assert_int_equal(about(report, "rank "), about(report, "rank 2: "));
+	np_report_free(report);
+}
+
 /* ── the rest ── */
 
 static void shapes_are_read_with_care(void **state)
@@ -569,6 +633,10 @@ int main(void)
 		cmocka_unit_test(attention_is_bound_at_its_thresholds),
 		cmocka_unit_test(head_dimension_and_sequence_have_to_fit),
 		cmocka_unit_test(vector_operators_are_bound_at_their_thresholds),
+		cmocka_unit_test_setup_teardown(of_each_stage_the_slowest_rank_is_looked_at, setup,
+	                                        teardown),
+		cmocka_unit_test_setup_teardown(stages_with_different_work_are_not_compared, setup,
+	                                        teardown),
 		cmocka_unit_test(shapes_are_read_with_care),
 		cmocka_unit_test(long_tables_are_cut_and_say_so),
 		cmocka_unit_test(checkers_say_when_memory_is_out),
