@@ -160,8 +160,10 @@ static bool number_length(const struct np_advice *self, struct np_fusible *all,
 	return ok;
 }
 
-/* Candidates; and of those that begin alike the longest stands for all that are not more
- * frequent. Longer ones have larger numbers, so one pass from behind does it. */
+/*
+ * Candidates; one that a longer candidate begins with is told only when it has more than
+ * fusible_occurrences of its own. Longer ones have larger numbers: one pass from behind.
+ */
 static void choose(const struct np_advice *self, struct np_fusible *all,
                    const struct limits *limits)
 {
@@ -173,7 +175,9 @@ static void choose(const struct np_advice *self, struct np_fusible *all,
 		bool candidate =
 			one->length >= all->shortest && one->count > limits->occurrences &&
 			(one->mte || (one->host && one->wall_us > limits->share * step_us));
-		one->told = candidate && one->count > one->longer;
+		one->told = candidate &&
+		            (one->longer == 0 ||
+		             (double)one->count > (double)one->longer + limits->occurrences);
 		uint32_t most = candidate && one->count > one->longer ? one->count : one->longer;
 		if (one->length > 2 && all->of.v[one->parent].longer < most)
 			all->of.v[one->parent].longer = most;
