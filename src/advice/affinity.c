@@ -57,7 +57,7 @@ static const struct np_column columns[] = {
 	{"Affinity API", "", NP_COL_TEXT, "what to call instead"},
 	{"Code stacks", "", NP_COL_TEXT, "call stack, where it was recorded"},
 	{"Stack called counts", "", NP_COL_INT, "how often that stack did it"},
-	{"host time(us)", "us", NP_COL_REAL, "of the operators that it would replace, their sum"},
+	{"host time(us)", "", NP_COL_REAL, "of the operators that it would replace, their sum"},
 };
 
 struct place {

@@ -13,9 +13,9 @@ enum { SHOWN = 10 };
 
 static const struct np_column columns[] = {
 	{"timestamp", "us", NP_COL_INT, "start of the gap"},
-	{"duration(us)", "us", NP_COL_REAL, "time in which the device was idle"},
+	{"duration(us)", "", NP_COL_REAL, "time in which the device was idle"},
 	{"acl calls", "", NP_COL_INT, "AscendCL calls that ran in it"},
-	{"acl time(us)", "us", NP_COL_REAL, "time of the gap in which one of them ran"},
+	{"acl time(us)", "", NP_COL_REAL, "time of the gap in which one of them ran"},
 };
 
 struct gap {

@@ -9,7 +9,7 @@ enum { SHOWN = 20 };
 static const struct np_column columns[] = {
 	{"name", "", NP_COL_TEXT, "range of the framework"},
 	{"timestamp", "us", NP_COL_INT, "start"},
-	{"duration(us)", "us", NP_COL_REAL, "how long it took"},
+	{"duration(us)", "", NP_COL_REAL, "how long it took"},
 };
 
 static int longest_first(const void *a, const void *b, void *ctx)

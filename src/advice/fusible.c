@@ -18,9 +18,9 @@ enum { SHOWN = 200 };
 static const struct np_column columns[] = {
 	{"start index", "", NP_COL_INT, "row of the first kernel, from 0, in kernel_details.csv"},
 	{"end index", "", NP_COL_INT, "row of its last kernel"},
-	{"total time(us)", "us", NP_COL_REAL, "of all occurrences, with the gaps"},
-	{"execution time(us)", "us", NP_COL_REAL, "sum of their kernels' durations"},
-	{"mte time(us)", "us", NP_COL_REAL, "sum of their kernels' transfers"},
+	{"total time(us)", "", NP_COL_REAL, "of all occurrences, with the gaps"},
+	{"execution time(us)", "", NP_COL_REAL, "sum of their kernels' durations"},
+	{"mte time(us)", "", NP_COL_REAL, "sum of their kernels' transfers"},
 	{"occurrences", "", NP_COL_INT, "those that are bound by the host or by transfers"},
 	{"mte bound", "", NP_COL_BOOL, "transfers, against the time of the cube cores"},
 	{"host bound", "", NP_COL_BOOL, "the kernels' time, against the time with gaps"},
@@ -55,6 +55,12 @@ static bool mark_pairs(const struct np_fusible *all, bool host, bool *pair)
 	return any;
 }
 
+/* What kernel i reads back of what the one before it wrote: not its weights. */
+static double read_back(const struct np_fusible *all, size_t i)
+{
+	return fmin(all->in_us[i], all->out_us[i - 1]);
+}
+
 /* Host: the gaps go. Transfers: what one writes for the next to read stays on the chip. */
 static struct worth worth_of(const struct np_advice *self, const struct np_fusible *all, bool host,
                              const bool *pair)
@@ -73,7 +79,7 @@ static struct worth worth_of(const struct np_advice *self, const struct np_fusib
 			              1e3 -
 			      dur;
 		gap = gap > 0 ? gap : 0;
-		double moved = (pair[i] ? all->out_us[i] : 0) + (before ? all->in_us[i] : 0);
+		double moved = (pair[i] ? all->out_us[i] : 0) + (before ? read_back(all, i) : 0);
 		worth.total_us += dur + gap;
 		worth.gain_us += host ? gap : fmin(moved, dur);
 	}

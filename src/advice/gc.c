@@ -7,7 +7,7 @@
 static const struct np_column columns[] = {
 	{"Rank id", "", NP_COL_INT, "the rank"},
 	{"timestamp", "us", NP_COL_INT, "start"},
-	{"duration(us)", "us", NP_COL_REAL, "how long the host was held"},
+	{"duration(us)", "", NP_COL_REAL, "how long the host was held"},
 };
 
 static int longest_first(const void *a, const void *b, void *ctx)

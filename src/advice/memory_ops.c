@@ -23,8 +23,8 @@ static const struct {
 static const struct np_column columns[] = {
 	{"name", "", NP_COL_TEXT, "the call of AscendCL"},
 	{"count", "", NP_COL_INT, "calls"},
-	{"total time(us)", "us", NP_COL_REAL, "sum of their durations"},
-	{"max time(us)", "us", NP_COL_REAL, "the longest"},
+	{"total time(us)", "", NP_COL_REAL, "sum of their durations"},
+	{"max time(us)", "", NP_COL_REAL, "the longest"},
 };
 
 static void tell(struct np_advice *self, const struct np_checker *checker, size_t kind,

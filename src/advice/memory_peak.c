@@ -14,10 +14,10 @@
 static const struct np_column columns[] = {
 	{"component", "", NP_COL_TEXT, "PTA: the allocator of torch_npu; APP: the whole process"},
 	{"timestamp", "us", NP_COL_INT, "of the peak"},
-	{"reserved(MB)", "MiB", NP_COL_REAL, "at the peak"},
-	{"allocated(MB)", "MiB", NP_COL_REAL, "at the peak"},
-	{"active(MB)", "MiB", NP_COL_REAL, "at the peak"},
-	{"fragmentation(MB)", "MiB", NP_COL_REAL, "reserved - allocated"},
+	{"reserved(MB)", "", NP_COL_REAL, "at the peak"},
+	{"allocated(MB)", "", NP_COL_REAL, "at the peak"},
+	{"active(MB)", "", NP_COL_REAL, "at the peak"},
+	{"fragmentation(MB)", "", NP_COL_REAL, "reserved - allocated"},
 	{"fragmentation ratio", "", NP_COL_PERCENT, "of reserved"},
 	{"device ratio", "", NP_COL_PERCENT, "reserved, of memory_device_mib"},
 };

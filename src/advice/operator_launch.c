@@ -20,10 +20,9 @@ enum { SHOWN = 20 };
 static const struct np_column columns[] = {
 	{"op type", "", NP_COL_TEXT, "type of the kernel that the device waited for"},
 	{"count", "", NP_COL_INT, "gaps of at least operator_launch_us before such kernels"},
-	{"waited(us)", "us", NP_COL_REAL,
-         "idle time until the end of the launching call, their sum"},
-	{"max waited(us)", "us", NP_COL_REAL, "the longest of them"},
-	{"launch time(us)", "us", NP_COL_REAL, "the launching calls themselves, their sum"},
+	{"waited(us)", "", NP_COL_REAL, "idle time until the end of the launching call, their sum"},
+	{"max waited(us)", "", NP_COL_REAL, "the longest of them"},
+	{"launch time(us)", "", NP_COL_REAL, "the launching calls themselves, their sum"},
 	{"share", "", NP_COL_PERCENT, "waited, of the steps"},
 };
 
