@@ -312,7 +312,7 @@ static void run(struct np_advice *advice, const struct np_checker *checker)
 		advice->oom = true;
 	else if (self.places.n > 0)
 		tell(&self, checker);
-	for (size_t t = 0; t < self.threads.n; t++)
+	for (size_t t = 0; self.threads.v && t < self.threads.n; t++)
 		np_vec_release(&self.threads.v[t].rows);
 	np_vec_release(&self.threads);
 	np_vec_release(&self.places);

@@ -22,14 +22,13 @@ static const struct np_column columns[] = {
 	{"execution time(us)", "", NP_COL_REAL, "sum of their kernels' durations"},
 	{"mte time(us)", "", NP_COL_REAL, "sum of their kernels' transfers"},
 	{"occurrences", "", NP_COL_INT, "those that are bound by the host or by transfers"},
-	{"mte bound", "", NP_COL_BOOL, "transfers, against the time of the cube cores"},
+	{"mte bound", "", NP_COL_BOOL, "transfers, against the time of the cores"},
 	{"host bound", "", NP_COL_BOOL, "the kernels' time, against the time with gaps"},
 	{"sequence", "", NP_COL_TEXT, "operator types"},
 };
 
 struct worth {
 	double total_us, gain_us; /* of all steps */
-	size_t occurrences;
 };
 
 static bool is_of(const struct np_sequence *one, bool host)
@@ -55,13 +54,22 @@ static bool mark_pairs(const struct np_fusible *all, bool host, bool *pair)
 	return any;
 }
 
-/* What kernel i reads back of what the one before it wrote: not its weights. */
-static double read_back(const struct np_fusible *all, size_t i)
+/*
+ * What of the transfers between i and i + 1 fusing could keep on the chip: i writes, i + 1
+ * reads it back (not its weights). Not where one is attention, which is fused already, nor
+ * between two matmuls, which no fused kernel holds (requirements §2.10).
+ */
+static double between(const struct np_advice *self, const struct np_fusible *all, size_t i)
 {
-	return fmin(all->in_us[i], all->out_us[i - 1]);
+	uint8_t a = self->rank->class[self->rank->rows[i]];
+	uint8_t b = self->rank->class[self->rank->rows[i + 1]];
+	if (a == NP_CLASS_ATTENTION || b == NP_CLASS_ATTENTION ||
+	    (a == NP_CLASS_MATMUL && b == NP_CLASS_MATMUL))
+		return 0;
+	return all->out_us[i] + fmin(all->in_us[i + 1], all->out_us[i]);
 }
 
-/* Host: the gaps go. Transfers: what one writes for the next to read stays on the chip. */
+/* Host: the gaps go. Transfers: see between(). */
 static struct worth worth_of(const struct np_advice *self, const struct np_fusible *all, bool host,
                              const bool *pair)
 {
@@ -79,9 +87,11 @@ static struct worth worth_of(const struct np_advice *self, const struct np_fusib
 			              1e3 -
 			      dur;
 		gap = gap > 0 ? gap : 0;
-		double moved = (pair[i] ? all->out_us[i] : 0) + (before ? read_back(all, i) : 0);
 		worth.total_us += dur + gap;
-		worth.gain_us += host ? gap : fmin(moved, dur);
+		if (host)
+			worth.gain_us += gap;
+		else if (pair[i])
+			worth.gain_us += fmin(between(self, all, i), dur);
 	}
 	return worth;
 }

@@ -11,7 +11,9 @@
  * looked at again when it grows. An occurrence counts when it is bound itself:
  *
  *   host bound   its kernels' time < fusible_host of its wall time
- *   mte bound    its transfers > fusible_mte of the time of the cube cores
+ *   mte bound    its transfers > fusible_mte of the time of its cores; the official tool
+ *                leaves out the time of vector cores, but not their transfers, so that with
+ *                it any two transfers of vector kernels make a matmul mte bound
  */
 #ifndef NP_ADVICE_FUSIBLE_H
 #define NP_ADVICE_FUSIBLE_H

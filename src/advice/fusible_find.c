@@ -16,10 +16,11 @@ static double at(const double *column, uint32_t row)
 	return column && column[row] > 0 && column[row] < 1e12 ? column[row] : 0;
 }
 
-static bool sum_up(const struct np_analysis *rank, struct np_fusible *self)
+static bool sum_up(const struct np_analysis *rank, bool all_cores, struct np_fusible *self)
 {
 	const struct np_profile *profile = rank->profile;
-	const double *core = metric(profile, "aicore_time(us)");
+	const double *cube = metric(profile, "aicore_time(us)");
+	const double *vector = all_cores ? metric(profile, "aiv_time(us)") : NULL;
 	const double *aic_in = metric(profile, "aic_mte2_time(us)");
 	const double *aiv_in = metric(profile, "aiv_mte2_time(us)");
 	const double *aic_out = metric(profile, "aic_fixpipe_time(us)");
@@ -31,7 +32,6 @@ static bool sum_up(const struct np_analysis *rank, struct np_fusible *self)
 		if (!*columns[i])
 			return false;
 	}
-	self->measured = core != NULL;
 	for (size_t i = 0; i < self->n; i++) {
 		uint32_t row = rank->rows[i];
 		self->in_us[i] = fmax(at(aic_in, row), at(aiv_in, row));
@@ -39,7 +39,7 @@ static bool sum_up(const struct np_analysis *rank, struct np_fusible *self)
 		self->busy_us[i + 1] =
 			self->busy_us[i] + (double)profile->kernels.dur_ns[row] / 1e3;
 		self->mte_us[i + 1] = self->mte_us[i] + self->in_us[i] + self->out_us[i];
-		self->core_us[i + 1] = self->core_us[i] + at(core, row);
+		self->core_us[i + 1] = self->core_us[i] + fmax(at(cube, row), at(vector, row));
 	}
 	return true;
 }
@@ -201,7 +201,8 @@ bool np_fusible_find(const struct np_advice *self, struct np_fusible *out)
 	*out = (struct np_fusible){.n = self->rank->n_rows};
 	out->shortest = length_of(self, "fusible_min_length", 2);
 	out->longest = length_of(self, "fusible_max_length", out->shortest);
-	if (!sum_up(self->rank, out) || !number_keys(self->rank, out))
+	if (!sum_up(self->rank, np_rule_value(self, "fusible_mte_all_cores") > 0, out) ||
+	    !number_keys(self->rank, out))
 		return false;
 	for (uint32_t length = 2; length <= out->longest; length++)
 		if (!number_length(self, out, &limits, length))

@@ -26,7 +26,7 @@ void np_host_calls_named(struct np_advice *self, enum np_host_layer layer, const
 	uint32_t ids[8];
 	size_t n = 0;
 	*out = (struct np_host_calls){.total = 0};
-	for (; names[n] && n < sizeof ids / sizeof *ids; n++)
+	for (; n < sizeof ids / sizeof *ids && names[n]; n++)
 		ids[n] = np_intern_find(&profile->strings, np_str_of(names[n]));
 	for (uint32_t i = 0; i < ops->n; i++) {
 		if (ops->layer[i] != layer)
@@ -175,7 +175,7 @@ static bool find_parents(const struct np_host_ops *ops, const struct np_host_cal
 			ok = np_vec_push(&thread->open,
 			                 (struct open){i, ops->start_ns[i] + ops->dur_ns[i]});
 	}
-	for (size_t t = 0; t < threads.of.n; t++)
+	for (size_t t = 0; threads.of.v && t < threads.of.n; t++)
 		np_vec_release(&threads.of.v[t].open);
 	np_vec_release(&threads.of);
 	np_map_release(&threads.by_tid);

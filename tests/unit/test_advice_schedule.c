@@ -345,9 +345,9 @@ static void transfers(struct set *self, double cube_in_us)
 		long long at = ANALYSIS_EPOCH + i * 40;
 		np_buf_printf(
 			&self->kernels,
-			"1,Add,Add,AI_VECTOR_CORE,%lld\t,10,0,0,0,0,9,2,1\n"
+			"1,Add,Add,AI_VECTOR_CORE,%lld\t,10,0,0,0,0,9,4,4\n"
 			"1,MatMul,MatMulV3,AI_CORE,%lld\t,10,0,10,%.3f,0.5,0,0,0\n"
-			"1,Mul,Mul,AI_VECTOR_CORE,%lld\t,10,0,0,0,0,9,2,1\n"
+			"1,Mul,Mul,AI_VECTOR_CORE,%lld\t,10,0,0,0,0,9,4,4\n"
 			"1,hcom_allReduce__1,hcom_allReduce_,COMMUNICATION,%lld\t,10,0,,,,,,\n",
 			at, at + 10, cube_in_us, at + 20, at + 30);
 	}
@@ -356,20 +356,26 @@ static void transfers(struct set *self, double cube_in_us)
 static void transfers_beyond_the_share_are_told(void **state)
 {
 	struct set *self = *state;
-	transfers(self, 1.501); /* 2 + 1 + 1.501 + 0.5 + 2 + 1 = 8.001 of 10 us of cube time */
+	transfers(self, 5.901); /* 8 + 5.901 + 0.5 + 8 of 9 + 10 + 9 us: 0.80004 */
 	advise(self);
-	/* written 1 and read back 1 of 1.501; written 0.5 and read back 0.5 of 2 */
-	(void)told(self, "ADVICE_FUSIBLE_MTE", 6 * (1 + 1 + 0.5 + 0.5));
+	/* written 4 and read back 4 of 5.901; written 0.5 and read back 0.5 of 4 */
+	(void)told(self, "ADVICE_FUSIBLE_MTE", 6 * (4 + 4 + 0.5 + 0.5));
 	expect_none(self, "ADVICE_FUSIBLE_HOST");
 	assert_true(find_cell(self, "fusible_mte", NULL, NULL, "mte bound")->b);
 }
 
-static void transfers_at_the_share_are_silent(void **state)
+/* Only then are transfers of vector kernels held against the time of the cube. */
+static void transfers_at_the_share_need_the_official_rule(void **state)
 {
 	struct set *self = *state;
-	transfers(self, 1.499);
+	char rules[2 * TREE_PATH];
+	transfers(self, 5.899);
 	advise(self);
 	expect_none(self, "ADVICE_FUSIBLE_MTE");
+	tree_put(self->root, "rules.json", "{\"fusible_mte_all_cores\": 0}");
+	(void)snprintf(rules, sizeof rules, "%s/rules.json", self->root);
+	assert_int_equal(advise_with(self, rules), NP_OK);
+	assert_non_null(find_code(self, "ADVICE_FUSIBLE_MTE"));
 }
 
 static void a_shorter_sequence_needs_occurrences_of_its_own(void **state)
@@ -526,7 +532,7 @@ int main(void)
 		CASE(a_sequence_six_times_waits_for_the_host),
 		CASE(five_times_or_without_gaps_is_silent),
 		CASE(transfers_beyond_the_share_are_told),
-		CASE(transfers_at_the_share_are_silent),
+		CASE(transfers_at_the_share_need_the_official_rule),
 		CASE(a_shorter_sequence_needs_occurrences_of_its_own),
 		CASE(the_host_is_slower_than_the_device),
 		CASE(memory_that_is_reserved_and_not_used),
