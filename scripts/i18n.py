@@ -184,7 +184,7 @@ def quoted(text):
 def write_po(found, known, header):
     with open(PO, "w", encoding="utf-8") as file:
         file.write("# Chinese texts of npuprof; scripts/i18n.py --update keeps the list in step with src/.\n"
-                   "# 术语: rank/卡, 步, 算子, 计算, 通信(未掩盖), 空闲, 下发, 流.\n"
+                   "# 术语: rank/卡, 步, 算子, 计算, 通信(未掩盖), 空闲, 下发, 流, 通信域, 快慢卡, 慢链路, 气泡.\n"
                    'msgid ""\nmsgstr ' + quoted(header or "Content-Type: text/plain; charset=UTF-8\n"
                                                "Content-Transfer-Encoding: 8bit\nLanguage: zh_CN\n") + "\n")
         last = ""

@@ -72,7 +72,7 @@ bool np_group_rows(size_t n, const uint32_t *const *keys, size_t n_keys, struct 
 		out->start = np_calloc(out->n + 2, sizeof *out->start);
 		ok = out->start != NULL;
 	}
-	/* a counting sort: start[g + 1] is where the next row of group g goes; at last its end */
+	/* a counting sort: start[g + 1] is where the next row of group g goes, then its end */
 	for (size_t row = 0; ok && row < n; row++)
 		out->start[group_of[row] + 2]++;
 	for (size_t g = 0; ok && g < out->n; g++)
