@@ -201,6 +201,7 @@ static enum np_status advise(struct np_advice *self, struct np_err *err)
 	if (!first.capture)
 		return np_err_set(err, NP_E_EMPTY, self->all->input,
 		                  "no capture with data (npuprof info tells what is there)");
+	(void)np_advice_overview(self->report); /* before all other tables, also when empty */
 	if (self->cluster)
 		NP_TRY(look_at_cluster(self, err));
 	if (self->cluster && !self->cluster->sole)

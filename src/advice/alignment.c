@@ -111,8 +111,8 @@ static void fill(struct np_advice *self, const struct np_checker *checker, const
 		np_str name = np_text(self->rank, names->name[ops[i].row]);
 		if (i < SHOWN)
 			np_finding_evidence(finding, NULL, NULL, NULL,
-			                    np_tr("%.*s: %.1f of %.1f us in transfers that are "
-			                          "not aligned"),
+			                    "%.*s: %.1f of %.1f us in transfers that are "
+			                    "not aligned",
 			                    NP_FMT(name), (double)ops[i].odd_ns / 1000,
 			                    (double)ops[i].ns / 1000);
 		np_cell_text(table, name);
@@ -142,8 +142,9 @@ static void tell(struct np_advice *self, const struct np_checker *checker, const
 		.count = n,
 		.total_us = np_per_step_us(self, all.odd_ns),
 		.gain_us = np_comm_gain_us(self, lost_ms(&all)),
-		.advice = "Make what a rank sends a multiple of 512 bytes: pad tensors, or choose "
-			  "bucket and shard sizes that divide evenly by the number of ranks."};
+		.advice = NP_N(
+			"Make what a rank sends a multiple of 512 bytes: pad tensors, or choose "
+			"bucket and shard sizes that divide evenly by the number of ranks.")};
 	struct np_finding *finding = np_advice_problem(
 		self, checker, &text,
 		"the data of %zu collectives are not aligned to %g bytes: %.1f %% of the time of "
@@ -175,7 +176,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 const struct np_checker np_checker_alignment = {
 	.name = "byte_alignment",
 	.dimension = NP_DIM_COMMUNICATION,
-	.category = "Byte Alignment Analysis",
+	.category = NP_N("Byte Alignment Analysis"),
 	.category_zh = "字节对齐分析",
 	.run = run,
 };

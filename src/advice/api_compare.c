@@ -87,9 +87,9 @@ static void tell(struct np_advice *self, const struct np_checker *checker,
 		.count = beside->lines.n,
 		.total_us = NAN,
 		.gain_us = isnan(beside->gap_us) ? NAN : fmin(longer_us, beside->gap_us),
-		.advice =
+		.advice = NP_N(
 			"Look at the operators on top of the table: more calls mean other code or "
-			"data, a longer average means a slower or busier host."};
+			"data, a longer average means a slower or busier host.")};
 	struct np_finding *finding = np_advice_problem(
 		self, checker, &text,
 		"%s: the operators of the target take the host %.3f ms longer per step",
@@ -101,8 +101,8 @@ static void tell(struct np_advice *self, const struct np_checker *checker,
 		double benchmark = np_beside_ns(beside, line, NP_BENCHMARK) / 1000;
 		if (target > benchmark)
 			np_finding_evidence(finding, NULL, NULL, NULL,
-			                    np_tr("%.*s: %.3f us per step, %.3f us there"),
-			                    NP_FMT(name), target, benchmark);
+			                    "%.*s: %.3f us per step, %.3f us there", NP_FMT(name),
+			                    target, benchmark);
 	}
 }
 
@@ -124,7 +124,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 const struct np_checker np_checker_api_compare = {
 	.name = "api_compare",
 	.dimension = NP_DIM_COMPARISON,
-	.category = "Api compare",
+	.category = NP_N("Api compare"),
 	.category_zh = "Api compare",
 	.run = run,
 };

@@ -151,9 +151,10 @@ static void tell(struct np_advice *self, const struct np_checker *checker, const
 		.count = ops->n,
 		.total_us = elapse_ms * 1000 / self->steps,
 		.gain_us = np_comm_gain_us(self, lost_ms),
-		.advice = "Computing and communication compete for the memory: overlap "
-			  "collectives with operators that are not bound by memory, give matmul "
-			  "fewer cores (MC2), or try without overlapping (overlap_grad_reduce)."};
+		.advice = NP_N(
+			"Computing and communication compete for the memory: overlap "
+			"collectives with operators that are not bound by memory, give matmul "
+			"fewer cores (MC2), or try without overlapping (overlap_grad_reduce).")};
 	struct np_finding *finding = np_advice_problem(
 		self, checker, &text,
 		"%zu collectives run beside matmul with less than %g GB/s over SDMA", ops->n,
@@ -164,8 +165,8 @@ static void tell(struct np_advice *self, const struct np_checker *checker, const
 		double ms = t->elapse_ms[ops->v[i].row], gbps = b->gbps[ops->v[i].bandwidth];
 		if (i < SHOWN)
 			np_finding_evidence(finding, np_comm_source(self->rank->capture), NULL,
-			                    NULL, np_tr("%.*s: %.3f ms, %.3f GB/s"), NP_FMT(name),
-			                    ms, gbps);
+			                    NULL, "%.*s: %.3f ms, %.3f GB/s", NP_FMT(name), ms,
+			                    gbps);
 		np_cell_text(table, name);
 		np_cell_real(table, ms);
 		np_cell_real(table, gbps);
@@ -196,7 +197,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 const struct np_checker np_checker_contention = {
 	.name = "contention",
 	.dimension = NP_DIM_COMMUNICATION,
-	.category = "Bandwidth Contention Analysis",
+	.category = NP_N("Bandwidth Contention Analysis"),
 	.category_zh = "带宽抢占分析",
 	.run = run,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "advice/checker.h"
+#include "report/lang.h"
 
 static const struct np_column columns[] = {
 	{"Environment", "", NP_COL_TEXT, "name of the variable"},
@@ -60,27 +61,31 @@ static const struct {
 	const char *description, *suggestion;
 } known[] = {
 	{"ASCEND_GLOBAL_LOG_LEVEL", logs_much,
-         "Level of the logs: 0 debug, 1 info, 2 warning, 3 error (the default).",
-         "Logging below the level of errors costs host time: export ASCEND_GLOBAL_LOG_LEVEL=3"},
-	{"HCCL_RDMA_TC", is_set, "Traffic class of the RDMA network.",
-         "Only right where the switches are configured for this value: unset it, or check it "
-         "with those who run the network."},
-	{"HCCL_RDMA_SL", is_set, "Service level of the RDMA network.",
-         "Only right where the switches are configured for this value: unset it, or check it "
-         "with those who run the network."},
+         NP_N("Level of the logs: 0 debug, 1 info, 2 warning, 3 error (the default)."),
+         NP_N("Logging below the level of errors costs host time: export "
+              "ASCEND_GLOBAL_LOG_LEVEL=3")},
+	{"HCCL_RDMA_TC", is_set, NP_N("Traffic class of the RDMA network."),
+         NP_N("Only right where the switches are configured for this value: unset it, or check it "
+              "with those who run the network.")},
+	{"HCCL_RDMA_SL", is_set, NP_N("Service level of the RDMA network."),
+         NP_N("Only right where the switches are configured for this value: unset it, or check it "
+              "with those who run the network.")},
 	{"ACLNN_CACHE_LIMIT", caches_little,
-         "How many aclnn operators the host keeps ready to be launched again.",
-         "Where the host is the bottleneck: export ACLNN_CACHE_LIMIT=100000"},
+         NP_N("How many aclnn operators the host keeps ready to be launched again."),
+         NP_N("Where the host is the bottleneck: export ACLNN_CACHE_LIMIT=100000")},
 	{"HOST_CACHE_CAPACITY", is_off,
-         "How many input shapes the host keeps the launch data of; 0, the default, keeps none.",
-         "Where shapes change and come again: export HOST_CACHE_CAPACITY=20. Host memory grows."},
-	{"PYTORCH_NPU_ALLOC_CONF", cannot_expand, "How the caching allocator of torch_npu works.",
-         "Segments that can grow leave fewer holes: export "
-         "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True"},
-	{"ASCEND_LAUNCH_BLOCKING", is_one, "1: each launch waits until the kernel has run.",
-         "For looking for errors only: export ASCEND_LAUNCH_BLOCKING=0"},
-	{"HCCL_ALGO", is_set, "Algorithms of the collectives, instead of HCCL's own choice.",
-         "Unset it, unless it was measured to be faster than HCCL's own choice."},
+         NP_N("How many input shapes the host keeps the launch data of; 0, the default, keeps "
+              "none."),
+         NP_N("Where shapes change and come again: export HOST_CACHE_CAPACITY=20. Host memory "
+              "grows.")},
+	{"PYTORCH_NPU_ALLOC_CONF", cannot_expand,
+         NP_N("How the caching allocator of torch_npu works."),
+         NP_N("Segments that can grow leave fewer holes: export "
+              "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True")},
+	{"ASCEND_LAUNCH_BLOCKING", is_one, NP_N("1: each launch waits until the kernel has run."),
+         NP_N("For looking for errors only: export ASCEND_LAUNCH_BLOCKING=0")},
+	{"HCCL_ALGO", is_set, NP_N("Algorithms of the collectives, instead of HCCL's own choice."),
+         NP_N("Unset it, unless it was measured to be faster than HCCL's own choice.")},
 };
 enum { N_KNOWN = sizeof known / sizeof *known };
 
@@ -115,7 +120,7 @@ static const char *source_of(const struct np_capture *capture)
 static void add_evidence(struct np_finding *finding, const struct np_capture *capture,
                          const struct np_variable *variable)
 {
-	np_finding_evidence(finding, source_of(capture), "ENV_VARIABLES", variable->name, "%s=%s",
+	np_finding_evidence(finding, source_of(capture), "ENV_VARIABLES", NULL, "%s=%s",
 	                    variable->name, variable->value);
 }
 
@@ -131,8 +136,9 @@ static void tell_blocking(struct np_advice *self, const struct np_checker *check
 		.count = 1,
 		.total_us = np_per_step_us(self, idle),
 		.gain_us = np_per_step_us(self, idle),
-		.advice = "export ASCEND_LAUNCH_BLOCKING=0, and profile again: other figures of "
-			  "this capture are distorted by it.",
+		.advice =
+			NP_N("export ASCEND_LAUNCH_BLOCKING=0, and profile again: other figures of "
+	                     "this capture are distorted by it."),
 	};
 	struct np_finding *finding = np_advice_problem(
 		self, checker, &text,
@@ -144,12 +150,13 @@ static void tell_blocking(struct np_advice *self, const struct np_checker *check
 static void tell_all(struct np_advice *self, const struct np_checker *checker, size_t n)
 {
 	const struct np_capture *capture = self->rank->capture;
-	struct np_problem_text text = {.code = "ADVICE_ENVIRONMENT",
-	                               .count = n,
-	                               .total_us = NAN,
-	                               .gain_us = NAN,
-	                               .advice = "Set what the table Environment Variable Issues "
-	                                         "says, one by one, and measure."};
+	struct np_problem_text text = {
+		.code = "ADVICE_ENVIRONMENT",
+		.count = n,
+		.total_us = NAN,
+		.gain_us = NAN,
+		.advice = NP_N("Set what the table Environment Variable Issues "
+	                       "says, one by one, and measure.")};
 	struct np_finding *finding = np_advice_problem(
 		self, checker, &text, "%zu environment variables are not at their best", n);
 	struct np_table *table = NP_ADVICE_TABLE(self, checker, columns);
@@ -184,7 +191,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 const struct np_checker np_checker_environment = {
 	.name = "environment",
 	.dimension = NP_DIM_OVERALL,
-	.category = "Environment Variable Issues",
+	.category = NP_N("Environment Variable Issues"),
 	.category_zh = "环境变量分析",
 	.run = run,
 };

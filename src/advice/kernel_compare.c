@@ -76,9 +76,9 @@ static void tell(struct np_advice *self, const struct np_checker *checker,
 		.count = beside->lines.n,
 		.total_us = target_us,
 		.gain_us = isnan(beside->gap_us) ? longer_us : fmin(longer_us, beside->gap_us),
-		.advice =
+		.advice = NP_N(
 			"Look at the kernels on top of the table: more calls or larger shapes mean "
-			"more work, a longer average means a slower card or other settings."};
+			"more work, a longer average means a slower card or other settings.")};
 	struct np_finding *finding = np_advice_problem(
 		self, checker, &text, "%s: the kernels of the target take %.3f ms longer per step",
 		beside->title, longer_us / 1000);
@@ -89,8 +89,8 @@ static void tell(struct np_advice *self, const struct np_checker *checker,
 		double benchmark = np_beside_ns(beside, line, NP_BENCHMARK) / 1000;
 		if (target > benchmark)
 			np_finding_evidence(finding, NULL, NULL, NULL,
-			                    np_tr("%.*s: %.3f us per step, %.3f us there"),
-			                    NP_FMT(type), target, benchmark);
+			                    "%.*s: %.3f us per step, %.3f us there", NP_FMT(type),
+			                    target, benchmark);
 	}
 }
 
@@ -113,7 +113,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 const struct np_checker np_checker_kernel_compare = {
 	.name = "kernel_compare",
 	.dimension = NP_DIM_COMPARISON,
-	.category = "Kernel compare",
+	.category = NP_N("Kernel compare"),
 	.category_zh = "Kernel compare",
 	.run = run,
 };

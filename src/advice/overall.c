@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "advice/checker.h"
+#include "report/lang.h"
 
 static const struct np_column columns[] = {
 	{"Performance Index", "", NP_COL_TEXT, "part of the time; parts of parts are indented"},
@@ -28,7 +29,7 @@ static np_ns wait_of(const struct np_overall *overall)
 
 static void add(struct np_table *table, const char *label, np_ns ns, np_ns whole)
 {
-	np_cell_word(table, label);
+	np_cell_cstr(table, label);
 	np_cell_real(table, ns == NP_NO_I64 ? NAN : (double)ns / 1e6);
 	np_cell_real(table, ns != NP_NO_I64 && whole > 0 ? (double)ns / (double)whole : NAN);
 }
@@ -73,11 +74,11 @@ static const char *next(const struct np_overall *overall)
 	np_ns computing = overall->ns[NP_OVERALL_COMPUTING];
 	np_ns comm = overall->ns[NP_OVERALL_UNCOVERED], idle = overall->ns[NP_OVERALL_FREE_TIME];
 	if (comm > computing && comm >= idle)
-		return "Most of the time nothing is computed while ranks communicate: look at "
-		       "communication first.";
+		return NP_N("Most of the time nothing is computed while ranks communicate: look at "
+		            "communication first.");
 	if (idle > computing)
-		return "Most of the time the device is idle: look at schedule first.";
-	return "Most of the time the device computes: look at computation first.";
+		return NP_N("Most of the time the device is idle: look at schedule first.");
+	return NP_N("Most of the time the device computes: look at computation first.");
 }
 
 static void tell(struct np_advice *self, const struct np_checker *checker,
@@ -116,7 +117,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 const struct np_checker np_checker_overall = {
 	.name = "overall_summary",
 	.dimension = NP_DIM_OVERALL,
-	.category = "Overall Summary",
+	.category = NP_N("Overall Summary"),
 	.category_zh = "整网耗时分析",
 	.run = run,
 };

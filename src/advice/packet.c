@@ -64,17 +64,17 @@ static void tell(struct np_advice *self, const struct np_checker *checker, size_
 		.count = packets->small,
 		.total_us = packets->small_ms * 1000 / self->steps,
 		.gain_us = np_comm_gain_us(self, packets->small_ms - left_ms),
-		.advice = "Data parallel: larger batch, gradient accumulation, larger buckets "
-			  "(bucket_cap_mb). Otherwise unite tensors before they are sent, and "
-			  "see whether ZeRO splits them needlessly."};
+		.advice = NP_N("Data parallel: larger batch, gradient accumulation, larger buckets "
+	                       "(bucket_cap_mb). Otherwise unite tensors before they are sent, and "
+	                       "see whether ZeRO splits them needlessly.")};
 	double share = (double)packets->small / (double)packets->n;
 	struct np_finding *finding = np_advice_problem(
 		self, checker, &text,
 		"%s: %.2f %% of the collectives send less than %g MB, %.3f ms in all", names[kind],
 		share * 100, np_rule_value(self, limits[kind]), packets->small_ms);
 	np_finding_evidence(finding, np_comm_source(self->rank->capture), "Transit Size(MB)", NULL,
-	                    np_tr("%zu of %zu operators are small: %.6g MB in %.3f ms"),
-	                    packets->small, packets->n, packets->small_mb, packets->small_ms);
+	                    "%zu of %zu operators are small: %.6g MB in %.3f ms", packets->small,
+	                    packets->n, packets->small_mb, packets->small_ms);
 }
 
 static void run(struct np_advice *self, const struct np_checker *checker)
@@ -104,7 +104,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 const struct np_checker np_checker_packet = {
 	.name = "packet",
 	.dimension = NP_DIM_COMMUNICATION,
-	.category = "Packet Analysis",
+	.category = NP_N("Packet Analysis"),
 	.category_zh = "通信小包分析",
 	.run = run,
 };

@@ -8,6 +8,7 @@
 
 #include "advice/cluster_rows.h"
 #include "cluster/parts.h"
+#include "report/lang.h"
 
 static const struct np_column columns[] = {
 	{"Communication group", "", NP_COL_TEXT, "hash of the group"},
@@ -194,9 +195,10 @@ static void tell(struct np_advice *self, const struct np_checker *checker,
 		.count = found->ops,
 		.total_us = found->ms * 1000,
 		.gain_us = found->ms * 1000,
-		.advice = "Packets are lost and sent again: look at the cards, cables, optical "
-			  "modules and switches between the ranks of the table (hccn_tool -stat), "
-			  "at flow control (PFC), and at HCCL_RDMA_TIMEOUT."};
+		.advice = NP_N(
+			"Packets are lost and sent again: look at the cards, cables, optical "
+			"modules and switches between the ranks of the table (hccn_tool -stat), "
+			"at flow control (PFC), and at HCCL_RDMA_TIMEOUT.")};
 	struct np_finding *finding = np_advice_problem(
 		self, checker, &text,
 		"%zu operators took all their ranks %.1f s or more: packets were sent again",
@@ -230,7 +232,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 const struct np_checker np_checker_retransmission = {
 	.name = "retransmission",
 	.dimension = NP_DIM_CLUSTER,
-	.category = "Communication Retransmission Analysis",
+	.category = NP_N("Communication Retransmission Analysis"),
 	.category_zh = "通信重传分析",
 	.run = run,
 };

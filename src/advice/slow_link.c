@@ -70,10 +70,10 @@ static void tell(struct np_advice *self, const struct np_checker *checker, enum 
 		.count = gap->found,
 		.total_us = gap->row->ms[kind] * 1000,
 		.gain_us = gap->gain_us / (double)gap->steps,
-		.advice =
+		.advice = NP_N(
 			"Which link is it? The modes slow_link and communication_matrix of npuprof "
 			"cluster tell. Then look at cable, port, switch, retransmissions and "
-			"other traffic there.",
+			"other traffic there."),
 		.command = NULL};
 	struct np_finding *finding = np_advice_problem(
 		self, checker, &text,
@@ -81,7 +81,7 @@ static void tell(struct np_advice *self, const struct np_checker *checker, enum 
 		kind_names[kind], (long long)slow->rank, np_link_gbps(gap->row, kind),
 		np_step_name(gap->row->step, name), gap->mean);
 	np_finding_evidence(finding, slow->capture->path, NULL, np_step_name(gap->row->step, name),
-	                    np_tr("rank %lld: %.3f MB in %.3f ms"), (long long)slow->rank,
+	                    "rank %lld: %.3f MB in %.3f ms", (long long)slow->rank,
 	                    gap->row->mb[kind], gap->row->ms[kind]);
 	np_finding_command(finding, "npuprof cluster -m slow_link,communication_matrix %s",
 	                   np_shell_quote(self->report, self->all->input));
@@ -128,7 +128,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 const struct np_checker np_checker_slow_link = {
 	.name = "slow_link",
 	.dimension = NP_DIM_CLUSTER,
-	.category = "slow link",
+	.category = NP_N("slow link"),
 	.category_zh = "慢链路分析",
 	.run = run,
 };

@@ -23,17 +23,20 @@ enum { COMPUTING, COMMUNICATION, FREE, N_KINDS };
 static const struct {
 	const char *title, *advice;
 } kinds[N_KINDS] = {
-	{"computing: rank %lld takes %.3f ms longer than rank %lld in %s, %.1f %% of the mean step",
-         "Has that rank more work (sequence lengths, experts, layers), or is its card slower "
-         "(frequency, temperature, other processes)? Compare the two ranks."},
-	{"communication: rank %lld takes %.3f ms longer than rank %lld in %s, %.1f %% of the mean "
-         "step",
-         "The rank with least communication comes last, and the others wait for it: look at "
-         "what it does before its collectives (npuprof cluster -m diagnose)."},
-	{"idle device: rank %lld takes %.3f ms longer than rank %lld in %s, %.1f %% of the mean "
-         "step",
-         "The host of that rank does not issue work in time: other processes, garbage "
-         "collection, data loading, log level. Look at schedule of that rank."},
+	{NP_N("computing: rank %lld takes %.3f ms longer than rank %lld in %s, %.1f %% of the mean "
+              "step"),
+         NP_N("Has that rank more work (sequence lengths, experts, layers), or is its card slower "
+              "(frequency, temperature, other processes)? Compare the two ranks.")},
+	{NP_N("communication: rank %lld takes %.3f ms longer than rank %lld in %s, %.1f %% of the "
+              "mean "
+              "step"),
+         NP_N("The rank with least communication comes last, and the others wait for it: look at "
+              "what it does before its collectives (npuprof cluster -m diagnose).")},
+	{NP_N("idle device: rank %lld takes %.3f ms longer than rank %lld in %s, %.1f %% of the "
+              "mean "
+              "step"),
+         NP_N("The host of that rank does not issue work in time: other processes, garbage "
+              "collection, data loading, log level. Look at schedule of that rank.")},
 };
 
 /* The step in which the ranks differ most. */
@@ -77,7 +80,7 @@ static void add_evidence(struct np_advice *self, struct np_finding *finding,
 	const struct np_cluster_rank *rank = &self->cluster->ranks.v[row->rank];
 	char name[NP_STEP_NAME_SIZE];
 	np_finding_evidence(finding, rank->capture->path, NULL, np_step_name(row->step, name),
-	                    np_tr("rank %lld: computing %.3f, communication %.3f, free %.3f us"),
+	                    "rank %lld: computing %.3f, communication %.3f, free %.3f us",
 	                    (long long)rank->rank, row->us[COMPUTING], row->us[COMMUNICATION],
 	                    row->us[FREE]);
 }
@@ -147,7 +150,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 const struct np_checker np_checker_slow_rank = {
 	.name = "slow_rank",
 	.dimension = NP_DIM_CLUSTER,
-	.category = "slow rank",
+	.category = NP_N("slow rank"),
 	.category_zh = "慢卡分析",
 	.run = run,
 };
