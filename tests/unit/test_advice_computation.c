@@ -205,6 +205,30 @@ static void without_pmu_columns_it_says_so(void **state)
 	advice_release(&a);
 }
 
+static void the_longest_operators_are_listed_for_aoe(void **state)
+{
+	(void)state;
+	struct advice a;
+	struct np_buf text = {.max_bytes = 4096};
+	char name[32];
+	advice_init(&a);
+	for (int i = 0; i < 12; i++) {
+		(void)snprintf(name, sizeof name, "Op\"%02d", i);
+		for (int twice = 0; twice < 2; twice++)
+			(void)hand_kernel(&a.h, name, "AI_CORE", 0, 50000 - i * 10, "8", "8");
+	}
+	for (size_t row = 0; row < 24; row++)
+		hand_metric(&a.h, row, "aic_mac_ratio", 0.4);
+	advice_ready(&a);
+	assert_false(np_advise_tuning(a.self.report, &text));
+	assert_non_null(advised(&a, "no_bound"));
+	assert_true(np_advise_tuning(a.self.report, &text));
+	assert_non_null(strstr(text.ptr, "{\"tune_ops_name\": [\"Op\\\"00\", \"Op\\\"01\""));
+	assert_non_null(strstr(text.ptr, "09\"]}"));
+	np_buf_release(&text);
+	advice_release(&a);
+}
+
 /* ── dynamic shape ── */
 
 static void a_static_operator_or_none_with_a_state_is_no_dynamic_shape(void **state)
@@ -624,6 +648,7 @@ int main(void)
 		cmocka_unit_test(an_operator_without_a_busy_unit_is_told),
 		cmocka_unit_test(a_mixed_kernel_may_be_bound_on_either_core),
 		cmocka_unit_test(without_pmu_columns_it_says_so),
+		cmocka_unit_test(the_longest_operators_are_listed_for_aoe),
 		cmocka_unit_test(a_static_operator_or_none_with_a_state_is_no_dynamic_shape),
 		cmocka_unit_test(where_nothing_is_compiled_dynamic_shapes_are_fine),
 		cmocka_unit_test(five_percent_below_nominal_is_told),
