@@ -58,4 +58,11 @@ enum np_status np_advise_list_rules(const char *rules_file, struct np_report *re
 enum np_status np_advise_xlsx(const struct np_report *report, bool zh, const char *path,
                               struct np_err *err);
 
+/*
+ * {"tune_ops_name": ["MatMulV3_1", …]}, as `aoe --tune_ops_file` wants it: of the tables of block
+ * dim and of no bound the ten longest names each. false: there is nothing to tune.
+ * out->failed says whether memory was enough.
+ */
+bool np_advise_tuning(const struct np_report *report, struct np_buf *out);
+
 #endif

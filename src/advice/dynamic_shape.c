@@ -3,7 +3,7 @@
  *
  * That is normal with jit_compile=False, which a capture does not tell; so it is said only
  * where there is something to win by it: calls that compile while the device idles, or kernels
- * that convert internal formats; and where the host was not recorded. Without the column OP State (Level0 as text,
+ * where there is something to win by it: calls that compile while the device idles, or kernels
  * older databases) nothing is said: the official tool takes its absence for "dynamic".
  */
 #include <math.h>

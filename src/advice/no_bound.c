@@ -85,7 +85,9 @@ static void tell(struct np_advice *self, const struct np_checker *checker,
 		.gain_us = gain_ns(limit, list) / 1000 / self->steps,
 		.advice = NP_N("Fuse small operators or make them larger: below some tens of us a "
 	                       "kernel's start weighs more than its work. Tune the long ones "
-	                       "(tiling; AOE where the operators are compiled)."),
+	                       "(tiling; where operators are compiled: aoe --job_type=2 "
+	                       "--model_path=DUMP --tune_ops_file=FILE, with the "
+	                       "operator_tuning_file that -o writes)."),
 	};
 	np_kernel_types(self, list, types);
 	struct np_finding *finding = np_advice_problem(self, checker, &text,

@@ -100,6 +100,30 @@ static enum np_status write_page(const struct np_report *report, const char *pat
 	return status;
 }
 
+/* The operators for AOE, where there are any. */
+static enum np_status write_tuning(struct np_report *report, const char *dir, const char *stamp,
+                                   struct np_err *err)
+{
+	struct np_buf text = {.max_bytes = 1 << 24};
+	struct np_outfile file;
+	char path[4096];
+	enum np_status status = NP_OK;
+	int n = snprintf(path, sizeof path, "%s/operator_tuning_file_%s.cfg", dir, stamp);
+	if (n < 0 || (size_t)n >= sizeof path)
+		return np_err_set(err, NP_E_LIMIT, dir, "path too long");
+	if (np_advise_tuning(report, &text)) {
+		status = text.failed ? np_err_nomem(err) : np_outfile_begin(&file, path, err);
+		if (status == NP_OK) {
+			(void)fwrite(text.ptr, 1, text.len, file.file);
+			status = np_outfile_commit(&file, err);
+		}
+		if (status == NP_OK)
+			np_report_note(report, "written: %s", path);
+	}
+	np_buf_release(&text);
+	return status;
+}
+
 /* npuprof_advisor_<time>.html and .xlsx in DIR. */
 static enum np_status write_files(const struct np_call *call, struct np_report *report,
                                   struct np_err *err)
@@ -121,7 +145,7 @@ static enum np_status write_files(const struct np_call *call, struct np_report *
 		            : write_page(report, path, err));
 		np_report_note(report, "written: %s", path);
 	}
-	return NP_OK;
+	return write_tuning(report, own->output, stamp, err);
 }
 
 /* ── the run ── */

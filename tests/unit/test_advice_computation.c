@@ -205,6 +205,30 @@ static void without_pmu_columns_it_says_so(void **state)
 	advice_release(&a);
 }
 
+static void the_longest_operators_are_listed_for_aoe(void **state)
+{
+	(void)state;
+	struct advice a;
+	struct np_buf text = {.max_bytes = 4096};
+	char name[32];
+	advice_init(&a);
+	for (int i = 0; i < 12; i++) {
+		(void)snprintf(name, sizeof name, "Op\"%02d", i);
+		for (int twice = 0; twice < 2; twice++)
+			(void)hand_kernel(&a.h, name, "AI_CORE", 0, 50000 - i * 10, "8", "8");
+	}
+	for (size_t row = 0; row < 24; row++)
+		hand_metric(&a.h, row, "aic_mac_ratio", 0.4);
+	advice_ready(&a);
+	assert_false(np_advise_tuning(a.self.report, &text));
+	assert_non_null(advised(&a, "no_bound"));
+	assert_true(np_advise_tuning(a.self.report, &text));
+	assert_non_null(strstr(text.ptr, "{\"tune_ops_name\": [\"Op\\\"00\", \"Op\\\"01\""));
+	assert_non_null(strstr(text.ptr, "09\"]}"));
+	np_buf_release(&text);
+	advice_release(&a);
+}
+
 /* ── dynamic shape ── */
 
 static void a_static_operator_or_none_with_a_state_is_no_dynamic_shape(void **state)
@@ -552,6 +576,75 @@ static void stages_with_different_work_are_not_compared(void **state)
 	np_report_free(report);
 }
 
+/* ── what synth plants ── */
+
+static struct np_report *advised_fault(struct fixture *f, unsigned formats, const char *fault)
+{
+	struct np_captures *all = NULL;
+	struct np_report *report = np_report_new("advise");
+	struct np_advise_options options = {
+		.dimensions = 1U << NP_DIM_COMPUTATION, .has_rank = true, .threads = 1};
+	f->options.ranks = 2;
+	f->options.layers = 4;
+	f->options.formats = formats;
+	write_set(f, fault);
+	assert_non_null(report);
+	assert_int_equal(np_discover(f->set, &all, &f->err), NP_OK);
+	if (np_advise(all, &options, report, &f->err) != NP_OK)
+		fail_msg("%s: %s", f->err.where, f->err.msg);
+	assert_false(report->mistaken);
+	np_captures_free(all);
+	return report;
+}
+
+static void planted_faults_are_found_in_both_formats_and_only_they(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *fault, *code;
+	} cases[] = {
+		{"aicpu=0", "ADVICE_AICPU"},
+		{"freq-drop=0", "ADVICE_FREQUENCY"},
+		{NULL, NULL},
+	};
+	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+		struct np_report *text = advised_fault(f, NP_SYNTH_TEXT, cases[c].fault);
+		struct np_report *db = advised_fault(f, NP_SYNTH_DB, cases[c].fault);
+		for (size_t k = 0; k < 2; k++)
+			if ((finding_of(text, cases[k].code) != NULL) != (k == c))
+				fail_msg("%s: %s", cases[c].fault ? cases[c].fault : "healthy",
+				         cases[k].code);
+		assert_same_report(text, db);
+		np_report_free(text);
+		np_report_free(db);
+	}
+}
+
+static void memory_bound_vector_operators_are_told_as_bound(void **state)
+{
+	struct fixture *f = *state;
+	struct np_report *report = advised_fault(f, NP_SYNTH_TEXT, "memory-bound=0");
+	const struct np_table *table = table_of(report, "perf_vector");
+	assert_non_null(table);
+	size_t row = SIZE_MAX;
+	for (size_t r = 0; r < np_table_rows(table) && row == SIZE_MAX; r++)
+		if (np_str_contains(cell_of(table, r, "op_name")->s, NP_STR("Concat")))
+			row = r;
+	assert_true(row != SIZE_MAX);
+	assert_true(np_str_is(cell_of(table, row, "Type")->s, "set of bound operators"));
+	np_report_free(report);
+}
+
+static void level0_has_one_note_and_no_advice(void **state)
+{
+	struct fixture *f = *state;
+	struct np_report *report = advised_fault(f, NP_SYNTH_TEXT, "no-metrics=0");
+	assert_int_equal(report->findings.n, 0);
+	assert_int_equal(report->exit_code, 3);
+	assert_true(has_note(report, "Level1"));
+	np_report_free(report);
+}
+
 /* ── the rest ── */
 
 static void shapes_are_read_with_care(void **state)
@@ -624,6 +717,7 @@ int main(void)
 		cmocka_unit_test(an_operator_without_a_busy_unit_is_told),
 		cmocka_unit_test(a_mixed_kernel_may_be_bound_on_either_core),
 		cmocka_unit_test(without_pmu_columns_it_says_so),
+		cmocka_unit_test(the_longest_operators_are_listed_for_aoe),
 		cmocka_unit_test(a_static_operator_or_none_with_a_state_is_no_dynamic_shape),
 		cmocka_unit_test(where_nothing_is_compiled_dynamic_shapes_are_fine),
 		cmocka_unit_test(five_percent_below_nominal_is_told),
@@ -637,6 +731,11 @@ int main(void)
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(stages_with_different_work_are_not_compared, setup,
 	                                        teardown),
+		cmocka_unit_test_setup_teardown(
+			planted_faults_are_found_in_both_formats_and_only_they, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_bound_vector_operators_are_told_as_bound,
+	                                        setup, teardown),
+		cmocka_unit_test_setup_teardown(level0_has_one_note_and_no_advice, setup, teardown),
 		cmocka_unit_test(shapes_are_read_with_care),
 		cmocka_unit_test(long_tables_are_cut_and_say_so),
 		cmocka_unit_test(checkers_say_when_memory_is_out),
