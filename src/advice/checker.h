@@ -66,7 +66,8 @@ struct np_finding *np_advice_problem(struct np_advice *self, const struct np_che
 void np_advice_unknown(struct np_advice *self, const struct np_checker *checker, const char *fmt,
                        ...) __attribute__((format(printf, 3, 4)));
 
-/* Its table: id = checker->name, title = category. Never NULL. */
+/* Its table: id = checker->name, title = category; where several ranks are looked at (stages of
+ * a pipeline), of all but the first "aicpu_rank4". Never NULL. */
 struct np_table *np_advice_table(struct np_advice *self, const struct np_checker *checker,
                                  const struct np_column *columns, size_t n);
 #define NP_ADVICE_TABLE(self, checker, columns) \

@@ -27,14 +27,8 @@ static const struct np_capture *first_of(const struct np_advice *self)
 	return any;
 }
 
-struct spread {
-	double max, min, sum;
-	size_t n, rank;
-	int64_t step;
-};
-
 /* One value of a rank and step: the largest is looked for among ranks with kernels. */
-static void add(struct spread *self, double value, size_t rank, int64_t step, bool usable)
+static void add(struct np_spread *self, double value, size_t rank, int64_t step, bool usable)
 {
 	if (!(value >= 0 && value < 1e15))
 		return;
@@ -54,14 +48,17 @@ static double value_of(const struct np_timeline_steps *steps, size_t row,
 	return dimension == NP_DIM_COMPUTATION ? steps->computing_us[row] : steps->free_us[row];
 }
 
-static bool worst(const struct np_advice *self, enum np_dimension dimension, struct spread *out)
+bool np_advice_spread(const struct np_advice *self, enum np_dimension dimension,
+                      const uint32_t *rows, uint32_t row, struct np_spread *out)
 {
 	const struct np_cluster *cluster = self->cluster;
-	*out = (struct spread){.rank = SIZE_MAX};
+	*out = (struct np_spread){.rank = SIZE_MAX};
 	for (size_t r = 0; r < cluster->ranks.n; r++) {
 		const struct np_timeline_steps *steps =
 			np_digest_find(cluster->ranks.v[r].digest, &np_timeline_steps_desc);
 		bool usable = has_kernels(cluster->ranks.v[r].capture);
+		if (rows && rows[r] != row)
+			continue;
 		for (size_t s = 0; steps && s < steps->n; s++)
 			add(out, value_of(steps, s, dimension), r, steps->step[s], usable);
 	}
@@ -70,10 +67,23 @@ static bool worst(const struct np_advice *self, enum np_dimension dimension, str
 	       (out->max - out->min) / mean >= np_rule_value(self, "slow_rank_gap");
 }
 
+void np_advice_take(const struct np_advice *self, const struct np_spread *spread,
+                    struct np_choice *out)
+{
+	*out = (struct np_choice){.capture = self->cluster->ranks.v[spread->rank].capture,
+	                          .rank = self->cluster->ranks.v[spread->rank].rank,
+	                          .has_step = self->options->has_step,
+	                          .step = self->options->step};
+	if (!out->has_step && spread->step != NP_NO_I64) {
+		out->has_step = true;
+		out->step = spread->step;
+	}
+}
+
 void np_advice_choose(const struct np_advice *self, enum np_dimension dimension,
                       struct np_choice *out)
 {
-	struct spread spread;
+	struct np_spread spread;
 	*out = (struct np_choice){.capture = first_of(self),
 	                          .has_step = self->options->has_step,
 	                          .step = self->options->step};
@@ -84,12 +94,6 @@ void np_advice_choose(const struct np_advice *self, enum np_dimension dimension,
 		np_advice_least_bandwidth(self, out);
 		return;
 	}
-	if (!worst(self, dimension, &spread))
-		return;
-	out->capture = self->cluster->ranks.v[spread.rank].capture;
-	out->rank = self->cluster->ranks.v[spread.rank].rank;
-	if (!self->options->has_step && spread.step != NP_NO_I64) {
-		out->has_step = true;
-		out->step = spread.step;
-	}
+	if (np_advice_spread(self, dimension, NULL, 0, &spread))
+		np_advice_take(self, &spread, out);
 }

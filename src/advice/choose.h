@@ -21,6 +21,32 @@ struct np_choice {
 void np_advice_choose(const struct np_advice *self, enum np_dimension dimension,
                       struct np_choice *out);
 
+/*
+ * For computation in a pipeline: ranks of different stages have different work, so of every
+ * stage whose ranks differ by the rule or more the slowest (rank, step), in order of the
+ * stages; of more than NP_STAGE_CHOICES those that differ most (a note says so). *n = 0:
+ * no stages are known, or none has such ranks; then np_advice_choose() tells. false: out of
+ * memory. choose_stages.c
+ */
+enum { NP_STAGE_CHOICES = 8 };
+bool np_advice_choose_stages(const struct np_advice *self, struct np_choice out[NP_STAGE_CHOICES],
+                             size_t *n);
+
+/* The spread of a figure over the ranks and steps, for both. */
+struct np_spread {
+	double max, min, sum;
+	size_t n, rank; /* the largest of a rank with kernels, row of the cluster; SIZE_MAX */
+	int64_t step;   /* … and its step */
+};
+
+/* Only rows of the cluster for which rows[] is `row` (NULL: all). True when the rule says that
+ * the largest is worth a look. */
+bool np_advice_spread(const struct np_advice *self, enum np_dimension dimension,
+                      const uint32_t *rows, uint32_t row, struct np_spread *out);
+/* The rank and step of a spread, as a choice. */
+void np_advice_take(const struct np_advice *self, const struct np_spread *spread,
+                    struct np_choice *out);
+
 /* For communication: the rank (with kernels) and step of the least SDMA bandwidth, by the
  * digests of communication.json; leaves *out as it is when nothing tells. choose_link.c */
 void np_advice_least_bandwidth(const struct np_advice *self, struct np_choice *out);
