@@ -57,14 +57,56 @@ static void add_group(const struct np_diagnosis *self, const struct delay *v, si
 	                       : v[0].group;
 }
 
-static bool is_accused(const struct np_diagnosis *self, const struct np_diag_cause *cause)
+/*
+ * What a typical rank costs the others by its own jitter: the median over all other ranks of
+ * what they cost by computing and idle, 0 for those that never came last. Who is not well
+ * above that is one of many.
+ */
+static bool typical_cost(const struct np_diagnosis *self, const struct np_diag_causes *all,
+                         uint32_t rank, np_ns *scratch, np_ns *out)
+{
+	size_t n = 0;
+	for (size_t r = 0; r < self->n_ranks; r++)
+		scratch[r] = 0;
+	for (size_t i = 0; i < all->list.n; i++) {
+		const struct np_diag_cause *cause = &all->list.v[i];
+		if (cause->cause != NP_CAUSE_START && cause->cost > scratch[cause->rank])
+			scratch[cause->rank] = cause->cost;
+	}
+	for (size_t r = 0; r < self->n_ranks; r++)
+		if (r != rank)
+			scratch[n++] = scratch[r];
+	*out = np_diag_median(scratch, n);
+	return n > 0;
+}
+
+static bool is_accused(const struct np_diagnosis *self, const struct np_diag_cause *cause,
+                       np_ns typical)
 {
 	double share = self->total > 0 ? (double)cause->cost / (double)self->total : 0;
 	if (cause->cause == NP_CAUSE_START)
 		return false; /* ranks do not begin to record at the same time */
+	if (self->n_ranks > NP_ACCUSE_FEW &&
+	    (double)cause->cost < NP_ACCUSE_TIMES * (double)typical)
+		return false;
 	return share >= NP_ACCUSE_SINGLE ||
 	       (share >= NP_ACCUSE_SHARE && cause->count >= NP_ACCUSE_COUNT &&
 	        (double)cause->count >= NP_ACCUSE_PART * (double)cause->of);
+}
+
+static bool accuse(const struct np_diagnosis *self, struct np_diag_causes *all)
+{
+	np_ns *scratch = np_realloc(NULL, self->n_ranks + 1, sizeof *scratch), typical;
+	for (size_t i = 0; scratch && i < all->list.n; i++) {
+		struct np_diag_cause *cause = &all->list.v[i];
+		/* costs are in order: nothing below the share can be accused */
+		if ((double)cause->cost < NP_ACCUSE_SHARE * (double)self->total)
+			break;
+		(void)typical_cost(self, all, cause->rank, scratch, &typical);
+		cause->accused = is_accused(self, cause, typical);
+	}
+	np_free(scratch);
+	return scratch != NULL;
 }
 
 static bool put_together(const struct np_diagnosis *self, const struct delay *v, size_t n,
@@ -81,7 +123,6 @@ static bool put_together(const struct np_diagnosis *self, const struct delay *v,
 			add_group(self, &v[end], stop - end, &cause);
 			end = stop;
 		}
-		cause.accused = is_accused(self, &cause);
 		if (!np_vec_push(&out->list, cause))
 			return false;
 		i = end;
@@ -104,7 +145,7 @@ bool np_diag_cost(const struct np_diagnosis *self, struct np_diag_causes *out)
 	}
 	if (delays.n > 0)
 		qsort(delays.v, delays.n, sizeof *delays.v, by_cause);
-	ok = ok && put_together(self, delays.v, delays.n, out);
+	ok = ok && put_together(self, delays.v, delays.n, out) && accuse(self, out);
 	np_vec_release(&delays);
 	return ok;
 }

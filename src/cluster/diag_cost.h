@@ -32,7 +32,10 @@ struct np_diag_causes {
 #define NP_ACCUSE_SHARE  0.01 /* of the step: a cause below it is noise */
 #define NP_ACCUSE_COUNT  3    /* collectives at least … */
 #define NP_ACCUSE_PART   0.2  /* … and that part of the group's */
+#define NP_ACCUSE_TIMES  3.0  /* … and that many times what a typical rank costs by itself */
 #define NP_ACCUSE_SINGLE 0.05 /* of the step: accused however seldom it was */
+
+enum { NP_ACCUSE_FEW = 2 }; /* ranks up to which nothing is typical */
 
 /* false: out of memory. Release with np_vec_release(&out->list). */
 bool np_diag_cost(const struct np_diagnosis *self, struct np_diag_causes *out);
