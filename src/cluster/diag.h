@@ -93,6 +93,8 @@ struct np_diagnosis {
 	bool *kernels;         /* by row of the rank: its kernels are recorded */
 	bool has_kernels;      /* all have: computing between ops is known */
 
+	uint32_t *stage_of; /* by row of the rank: its stage of the pipeline, 0 where unknown */
+
 	NP_VEC(struct np_diag_group) groups;
 	NP_VEC(struct np_diag_instance) instances;
 	NP_VEC(struct np_diag_member) members;

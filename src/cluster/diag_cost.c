@@ -1,5 +1,6 @@
 #include "cluster/diag_cost.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* One delayed collective. */
@@ -52,61 +53,111 @@ static void add_group(const struct np_diagnosis *self, const struct delay *v, si
 	cause->count = n;
 	cause->of = self->groups.v[v[0].group].n_instances;
 	cause->worst = worst;
+	cause->late_group = v[0].group;
 	cause->group = cause->cause == NP_CAUSE_TRANSFER
 	                       ? self->instances.v[v[0].instance].cause_group
 	                       : v[0].group;
 }
 
-/*
- * What a typical rank costs the others by its own jitter: the median over all other ranks of
- * what they cost by computing and idle, 0 for those that never came last. Who is not well
- * above that is one of many.
- */
-static bool typical_cost(const struct np_diagnosis *self, const struct np_diag_causes *all,
-                         uint32_t rank, np_ns *scratch, np_ns *out)
+/* All delays of a group, whoever caused them. */
+struct sum {
+	double delays, squares;
+	size_t n;
+};
+
+static void weigh(const struct sum *sum, struct np_diag_cause *cause)
 {
-	size_t n = 0;
-	for (size_t r = 0; r < self->n_ranks; r++)
-		scratch[r] = 0;
-	for (size_t i = 0; i < all->list.n; i++) {
-		const struct np_diag_cause *cause = &all->list.v[i];
-		if (cause->cause != NP_CAUSE_START && cause->cost > scratch[cause->rank])
-			scratch[cause->rank] = cause->cost;
-	}
-	for (size_t r = 0; r < self->n_ranks; r++)
-		if (r != rank)
-			scratch[n++] = scratch[r];
-	*out = np_diag_median(scratch, n);
-	return n > 0;
+	double n = (double)sum->n, signed_sum = 2 * (double)cause->cost - sum->delays;
+	double mean = signed_sum / n;
+	double variance = sum->n > 1 ? (sum->squares - n * mean * mean) / (n - 1) : 0;
+	cause->net = (np_ns)signed_sum;
+	/* delays that are all alike have no variance: then the sign is all there is to know */
+	cause->t = variance > 0 ? mean / sqrt(variance / n) : mean > 0 ? NP_ACCUSE_T : 0;
 }
 
-static bool is_accused(const struct np_diagnosis *self, const struct np_diag_cause *cause,
-                       np_ns typical)
+/* Computing or idle time of the rank over all steps: by kernels, else as recorded; -1. */
+static np_ns total_of(const struct np_diagnosis *self, uint32_t rank, bool compute)
 {
-	double share = self->total > 0 ? (double)cause->cost / (double)self->total : 0;
+	const struct np_timeline_steps *steps = self->steps[rank];
+	np_ns sum = 0;
+	for (size_t s = 0; s < steps->n; s++) {
+		if (!self->kernels[rank]) {
+			double us = compute ? steps->computing_us[s] : steps->free_us[s];
+			if (!(us >= 0 && us < 1e12))
+				return -1;
+			sum += (np_ns)(us * 1000);
+		} else if (steps->start_ns[s] != NP_NO_I64) {
+			np_ns computing = steps->compute_end_ns[s] - steps->compute_start_ns[s];
+			np_ns exposed = steps->exposed_end_ns[s] - steps->exposed_start_ns[s];
+			sum += compute ? computing
+			               : steps->end_ns[s] - steps->start_ns[s] - computing -
+			                         exposed;
+		}
+	}
+	return sum;
+}
+
+/* Does the rank's total exceed those of its peers by more than they differ themselves? */
+static bool stands_out(const struct np_diagnosis *self, const struct np_diag_cause *cause,
+                       np_ns *scratch)
+{
+	bool compute = cause->cause == NP_CAUSE_COMPUTE;
+	np_ns own = total_of(self, cause->rank, compute);
+	size_t n = 0;
+	if (own < 0 || (!compute && cause->cause != NP_CAUSE_IDLE))
+		return true;
+	for (uint32_t r = 0; r < self->n_ranks; r++) {
+		np_ns total = r != cause->rank && self->stage_of[r] == self->stage_of[cause->rank]
+		                      ? total_of(self, r, compute)
+		                      : -1;
+		if (total >= 0)
+			scratch[n++] = total;
+	}
+	if (n == 0)
+		return true;
+	np_ns typical = np_diag_median(scratch, n);
+	for (size_t i = 0; i < n; i++)
+		scratch[i] = scratch[i] > typical ? scratch[i] - typical : typical - scratch[i];
+	double spread = NP_ACCUSE_Z * 1.4826 * (double)np_diag_median(scratch, n);
+	double least =
+		compute ? NP_ACCUSE_MORE * (double)typical : NP_ACCUSE_SHARE * (double)self->total;
+	return (double)(own - typical) > (spread > least ? spread : least);
+}
+
+static bool is_accused(const struct np_diagnosis *self, const struct np_diag_cause *cause)
+{
+	double total = self->total > 0 ? (double)self->total : 1;
 	if (cause->cause == NP_CAUSE_START)
 		return false; /* ranks do not begin to record at the same time */
-	if (self->n_ranks > NP_ACCUSE_FEW &&
-	    (double)cause->cost < NP_ACCUSE_TIMES * (double)typical)
-		return false;
-	return share >= NP_ACCUSE_SINGLE ||
-	       (share >= NP_ACCUSE_SHARE && cause->count >= NP_ACCUSE_COUNT &&
-	        (double)cause->count >= NP_ACCUSE_PART * (double)cause->of);
+	if ((double)cause->net >= NP_ACCUSE_SINGLE * total)
+		return true;
+	return (double)cause->cost >= NP_ACCUSE_SHARE * total && cause->count >= NP_ACCUSE_COUNT &&
+	       (double)cause->count >= NP_ACCUSE_PART * (double)cause->of &&
+	       cause->t >= NP_ACCUSE_T;
 }
 
 static bool accuse(const struct np_diagnosis *self, struct np_diag_causes *all)
 {
-	np_ns *scratch = np_realloc(NULL, self->n_ranks + 1, sizeof *scratch), typical;
-	for (size_t i = 0; scratch && i < all->list.n; i++) {
-		struct np_diag_cause *cause = &all->list.v[i];
-		/* costs are in order: nothing below the share can be accused */
-		if ((double)cause->cost < NP_ACCUSE_SHARE * (double)self->total)
-			break;
-		(void)typical_cost(self, all, cause->rank, scratch, &typical);
-		cause->accused = is_accused(self, cause, typical);
+	struct sum *sums = np_calloc(self->groups.n + 1, sizeof *sums);
+	np_ns *scratch = np_realloc(NULL, self->n_ranks + 1, sizeof *scratch);
+	for (size_t i = 0; sums && i < self->instances.n; i++) {
+		const struct np_diag_instance *k = &self->instances.v[i];
+		if (k->p2p || k->cause == NP_CAUSE_START)
+			continue;
+		sums[k->group].delays += (double)k->lateness;
+		sums[k->group].squares += (double)k->lateness * (double)k->lateness;
+		sums[k->group].n++;
 	}
+	for (size_t i = 0; sums && scratch && i < all->list.n; i++) {
+		struct np_diag_cause *cause = &all->list.v[i];
+		if (sums[cause->late_group].n > 0)
+			weigh(&sums[cause->late_group], cause);
+		cause->accused = is_accused(self, cause) && stands_out(self, cause, scratch);
+	}
+	bool ok = sums && scratch;
+	np_free(sums);
 	np_free(scratch);
-	return scratch != NULL;
+	return ok;
 }
 
 static bool put_together(const struct np_diagnosis *self, const struct delay *v, size_t n,

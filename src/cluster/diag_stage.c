@@ -93,6 +93,7 @@ bool np_diag_stages(struct np_diagnosis *self, struct np_stages *out)
 	uint32_t n_stages = 0;
 	for (uint32_t r = 0; r < self->n_ranks; r++) {
 		uint32_t pp = out->plan.places[r].digit[NP_DIM_PP];
+		self->stage_of[r] = pp != NP_NO_INDEX ? pp : 0;
 		if (pp != NP_NO_INDEX && pp + 1 > n_stages)
 			n_stages = pp + 1;
 	}

@@ -15,8 +15,9 @@ bool np_diagnosis_open(struct np_diagnosis *self, struct np_cluster *cluster)
 	                              .steps = np_calloc(n + 1, sizeof *self->steps),
 	                              .first_op = np_calloc(n + 1, sizeof *self->first_op),
 	                              .kernels = np_calloc(n + 1, sizeof *self->kernels),
+	                              .stage_of = np_calloc(n + 1, sizeof *self->stage_of),
 	                              .has_kernels = true};
-	if (!self->ops || !self->steps || !self->first_op || !self->kernels)
+	if (!self->ops || !self->steps || !self->first_op || !self->kernels || !self->stage_of)
 		return false;
 	for (size_t r = 0; r < n; r++) {
 		const struct np_timeline_facts *facts =
@@ -48,6 +49,7 @@ void np_diagnosis_close(struct np_diagnosis *self)
 	np_free(self->instance_of);
 	np_free(self->domain_of);
 	np_free(self->kernels);
+	np_free(self->stage_of);
 	np_free(self->fits);
 }
 
@@ -56,8 +58,8 @@ static bool diagnose(struct np_diagnosis *self)
 	struct np_diag_result found = {.path = {.total = 0}};
 	bool ok = np_diag_match(self) && np_diag_clock(self) && np_diag_arrive(self) &&
 	          np_diag_blame(self) && np_diag_path(self, &found.path) &&
-	          np_diag_cost(self, &found.causes) && np_diag_links(self, &found.links) &&
-	          np_diag_stages(self, &found.stages) && np_diag_tell(self, &found);
+	          np_diag_stages(self, &found.stages) && np_diag_cost(self, &found.causes) &&
+	          np_diag_links(self, &found.links) && np_diag_tell(self, &found);
 	np_stages_release(&found.stages);
 	np_vec_release(&found.causes.list);
 	np_vec_release(&found.links.slow);
