@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "advice/choose.h"
+#include "advice/cluster_rows.h"
+#include "cluster/parts.h"
 #include "cluster/recipe.h"
 #include "cluster/timeline.h"
 
@@ -35,7 +37,8 @@ static void run_checkers(struct np_advice *self, enum np_dimension dimension)
 /* ── the cluster ── */
 
 /* Not a mode: it only says which digests the checkers look at. */
-static const struct np_part *const cluster_parts[] = {&np_part_timeline, NULL};
+static const struct np_part *const cluster_parts[] = {&np_part_timeline, &np_part_step_trace,
+                                                      &np_part_comm_times, NULL};
 static const struct np_recipe cluster_digests = {.name = "advise", .parts = cluster_parts};
 
 static size_t count_ranks(const struct np_captures *all)
@@ -47,6 +50,20 @@ static size_t count_ranks(const struct np_captures *all)
 	return n;
 }
 
+/* The mean step of all ranks, against which the cluster's findings are weighed. */
+static bool measure_cluster(struct np_advice *self)
+{
+	struct np_step_rows rows;
+	double sum = 0;
+	bool ok = np_advice_step_rows(self, &rows);
+	for (size_t i = 0; i < rows.n; i++)
+		sum += rows.v[i].us[0] + rows.v[i].us[1] + rows.v[i].us[2];
+	self->steps = 1;
+	self->step_us = rows.n > 0 ? sum / (double)rows.n : 0;
+	np_vec_release(&rows);
+	return ok;
+}
+
 static enum np_status look_at_cluster(struct np_advice *self, struct np_err *err)
 {
 	const struct np_recipe *diagnose = np_recipe_find(NP_STR("diagnose"));
@@ -54,15 +71,15 @@ static enum np_status look_at_cluster(struct np_advice *self, struct np_err *err
 	if (!self->cluster->sole || !wants(self, NP_DIM_CLUSTER))
 		return NP_OK;
 	NP_TRY(diagnose->reduce(self->cluster, diagnose, err));
+	self->oom |= !measure_cluster(self);
 	run_checkers(self, NP_DIM_CLUSTER);
 	return self->oom ? np_err_nomem(err) : NP_OK;
 }
 
 /* ── ranks ── */
 
-static const enum np_dimension rank_dimensions[] = {NP_DIM_OVERALL,  NP_DIM_COMPUTATION,
-                                                    NP_DIM_SCHEDULE, NP_DIM_COMMUNICATION,
-                                                    NP_DIM_MEMORY,   NP_DIM_COMPARISON};
+static const enum np_dimension rank_dimensions[] = {
+	NP_DIM_OVERALL, NP_DIM_COMPUTATION, NP_DIM_SCHEDULE, NP_DIM_COMMUNICATION, NP_DIM_MEMORY};
 enum { N_RANK_DIMENSIONS = sizeof rank_dimensions / sizeof *rank_dimensions };
 
 static unsigned loads_of(unsigned dimensions)
@@ -168,6 +185,15 @@ static int by_worth(const void *a, const void *b)
 	return order ? order : strcmp(x->title, y->title);
 }
 
+/* Two ranks at a time, which the checkers choose. */
+static enum np_status compare(struct np_advice *self, struct np_err *err)
+{
+	if (self->cluster)
+		self->oom |= !measure_cluster(self);
+	run_checkers(self, NP_DIM_COMPARISON);
+	return self->oom ? np_err_nomem(err) : NP_OK;
+}
+
 static enum np_status advise(struct np_advice *self, struct np_err *err)
 {
 	struct np_choice first;
@@ -175,11 +201,14 @@ static enum np_status advise(struct np_advice *self, struct np_err *err)
 	if (!first.capture)
 		return np_err_set(err, NP_E_EMPTY, self->all->input,
 		                  "no capture with data (npuprof info tells what is there)");
+	(void)np_advice_overview(self->report); /* before all other tables, also when empty */
 	if (self->cluster)
 		NP_TRY(look_at_cluster(self, err));
 	if (self->cluster && !self->cluster->sole)
 		return NP_OK;
 	NP_TRY(look_at_ranks(self, err));
+	if (wants(self, NP_DIM_COMPARISON))
+		NP_TRY(compare(self, err));
 	if (self->report->findings.n > 1)
 		qsort(self->report->findings.v, self->report->findings.n,
 		      sizeof *self->report->findings.v, by_worth);

@@ -20,9 +20,16 @@ enum np_status np_advise_xlsx(const struct np_report *report, bool zh, const cha
 	for (size_t i = 0; ok && i < report->tables.n; i++) {
 		const struct np_table *table = report->tables.v[i];
 		const struct np_checker *checker = checker_of(table->id);
-		struct np_xlsx_sheet sheet = {.table = table, .translate = zh};
+		struct np_xlsx_sheet sheet = {.table = table,
+		                              .translate = zh,
+		                              .header_fill = 0x187498,
+		                              .header_color = 0xFFFFFF,
+		                              .header_font = "Arial"};
 		if (strcmp(table->id, "problems") == 0)
 			sheet.name = zh ? "问题综述" : "problems";
+		else if (checker && checker->dimension == NP_DIM_COMPARISON)
+			sheet.name =
+				table->title; /* tells the ranks; English in the official one too */
 		else
 			sheet.name = !checker ? table->id
 			             : zh     ? checker->category_zh

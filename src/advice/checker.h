@@ -66,6 +66,9 @@ struct np_finding *np_advice_problem(struct np_advice *self, const struct np_che
 void np_advice_unknown(struct np_advice *self, const struct np_checker *checker, const char *fmt,
                        ...) __attribute__((format(printf, 3, 4)));
 
+/* The table `problems`, made when it is not there yet. Never NULL. */
+struct np_table *np_advice_overview(struct np_report *report);
+
 /* Its table: id = checker->name, title = category; where several ranks are looked at (stages of
  * a pipeline), of all but the first "aicpu_rank4". Never NULL. */
 struct np_table *np_advice_table(struct np_advice *self, const struct np_checker *checker,

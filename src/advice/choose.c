@@ -4,7 +4,7 @@
 
 #include "cluster/timeline.h"
 
-static bool has_kernels(const struct np_capture *capture)
+bool np_advice_has_kernels(const struct np_capture *capture)
 {
 	return np_capture_count(capture, NP_ROLE_KERNELS) > 0 ||
 	       np_capture_count(capture, NP_ROLE_OP_SUMMARY) > 0 ||
@@ -20,7 +20,7 @@ static const struct np_capture *first_of(const struct np_advice *self)
 		if (!np_capture_has_data(capture) ||
 		    (self->options->has_rank && capture->rank != self->options->rank))
 			continue;
-		if (has_kernels(capture))
+		if (np_advice_has_kernels(capture))
 			return capture;
 		any = any ? any : capture;
 	}
@@ -32,7 +32,8 @@ static void add(struct np_spread *self, double value, size_t rank, int64_t step,
 {
 	if (!(value >= 0 && value < 1e15))
 		return;
-	if (usable && (self->rank == SIZE_MAX || value > self->max)) {
+	if (usable && (self->rank == SIZE_MAX || value > self->best)) {
+		self->best = value;
 		self->rank = rank;
 		self->step = step;
 	}
@@ -56,11 +57,12 @@ bool np_advice_spread(const struct np_advice *self, enum np_dimension dimension,
 	for (size_t r = 0; r < cluster->ranks.n; r++) {
 		const struct np_timeline_steps *steps =
 			np_digest_find(cluster->ranks.v[r].digest, &np_timeline_steps_desc);
-		bool usable = has_kernels(cluster->ranks.v[r].capture);
+		bool usable = np_advice_has_kernels(cluster->ranks.v[r].capture);
 		if (rows && rows[r] != row)
 			continue;
 		for (size_t s = 0; steps && s < steps->n; s++)
-			add(out, value_of(steps, s, dimension), r, steps->step[s], usable);
+			if (!self->options->has_step || steps->step[s] == self->options->step)
+				add(out, value_of(steps, s, dimension), r, steps->step[s], usable);
 	}
 	double mean = out->n > 0 ? out->sum / (double)out->n : 0;
 	return out->rank != SIZE_MAX && mean > 0 &&
@@ -96,4 +98,39 @@ void np_advice_choose(const struct np_advice *self, enum np_dimension dimension,
 	}
 	if (np_advice_spread(self, dimension, NULL, 0, &spread))
 		np_advice_take(self, &spread, out);
+}
+
+bool np_advice_choose_pair(const struct np_advice *self, enum np_dimension dimension,
+                           struct np_choice *slow, struct np_choice *fast, double *gap_us)
+{
+	const struct np_cluster *cluster = self->cluster;
+	struct np_spread spread;
+	size_t best = SIZE_MAX;
+	double least = 0;
+	if (!cluster || !np_advice_spread(self, dimension, NULL, 0, &spread))
+		return false;
+	np_advice_choose(self, dimension, slow);
+	for (size_t r = 0; r < cluster->ranks.n; r++) {
+		const struct np_timeline_steps *steps =
+			np_digest_find(cluster->ranks.v[r].digest, &np_timeline_steps_desc);
+		if (r == spread.rank || !np_advice_has_kernels(cluster->ranks.v[r].capture))
+			continue;
+		for (size_t s = 0; steps && s < steps->n; s++) {
+			double value = value_of(steps, s, dimension);
+			if (steps->step[s] == spread.step && value >= 0 &&
+			    (best == SIZE_MAX || value < least)) {
+				least = value;
+				best = r;
+			}
+		}
+	}
+	double mean = spread.sum / (double)spread.n;
+	if (best == SIZE_MAX ||
+	    !((spread.best - least) / mean >= np_rule_value(self, "slow_rank_gap")))
+		return false;
+	*fast = *slow;
+	fast->capture = cluster->ranks.v[best].capture;
+	fast->rank = cluster->ranks.v[best].rank;
+	*gap_us = spread.best - least;
+	return true;
 }

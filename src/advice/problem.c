@@ -13,12 +13,12 @@ static const struct np_column columns[] = {
 	{"suggestion", "", NP_COL_TEXT, "what to change"},
 	{"problem count", "", NP_COL_INT, "occurrences"},
 	{"total_time(us)", "", NP_COL_REAL, "time of what is affected, per step"},
-	{"time ratio", "", NP_COL_REAL, "of the step, 0…1"},
+	{"time ratio", "", NP_COL_PERCENT, "of the step"},
 	{"income(us)", "", NP_COL_REAL, "upper bound of the gain, per step"},
-	{"income ratio", "", NP_COL_REAL, "of the step, 0…1"},
+	{"income ratio", "", NP_COL_PERCENT, "of the step"},
 };
 
-static struct np_table *overview(struct np_report *report)
+struct np_table *np_advice_overview(struct np_report *report)
 {
 	for (size_t i = 0; i < report->tables.n; i++)
 		if (strcmp(report->tables.v[i]->id, "problems") == 0)
@@ -37,7 +37,7 @@ static enum np_severity severity_of(const struct np_advice *self, double us)
 static void add_row(struct np_advice *self, const struct np_checker *checker,
                     const struct np_problem_text *text, const char *description)
 {
-	struct np_table *table = overview(self->report);
+	struct np_table *table = np_advice_overview(self->report);
 	if (self->many && self->rank)
 		np_cell_printf(table, "RANK %lld %s", (long long)self->rank_id, checker->category);
 	else

@@ -149,56 +149,92 @@ bool np_str_to_i64(np_str text, int64_t *out)
 	return true;
 }
 
+/* 10^0 … 10^19: all that fit in 64 bits. */
+static const uint64_t pow10_u64[] = {1,
+                                     10,
+                                     100,
+                                     1000,
+                                     10000,
+                                     100000,
+                                     1000000,
+                                     10000000,
+                                     100000000,
+                                     1000000000,
+                                     10000000000,
+                                     100000000000,
+                                     1000000000000,
+                                     10000000000000,
+                                     100000000000000,
+                                     1000000000000000,
+                                     10000000000000000,
+                                     100000000000000000,
+                                     1000000000000000000,
+                                     10000000000000000000U};
+
+__extension__ typedef unsigned __int128 u128;
+
 /*
- * Fast path: up to 19 digits and a power of ten that doubles hold exactly give
- * a correctly rounded quotient or product as long as the digits fit in 2^53.
- * Everything else goes through strtod on a NUL-terminated copy.
+ * digits / 10^n, correctly rounded: the quotient of both, shifted to 64 bits, has 63 or 64
+ * bits, and whether anything remains decides what 53 of them leave open.
  */
-bool np_str_to_double(np_str text, double *out)
+static double quotient(uint64_t digits, unsigned n)
 {
-	static const uint64_t pow10_u64[] = {1,
-	                                     10,
-	                                     100,
-	                                     1000,
-	                                     10000,
-	                                     100000,
-	                                     1000000,
-	                                     10000000,
-	                                     100000000,
-	                                     1000000000,
-	                                     10000000000,
-	                                     100000000000,
-	                                     1000000000000,
-	                                     10000000000000,
-	                                     100000000000000,
-	                                     1000000000000000,
-	                                     10000000000000000};
-	static const double pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-	                               1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-	                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-	if (text.len == 0)
-		return false;
-	const char *p = text.ptr, *end = text.ptr + text.len;
-	bool negative = p < end && *p == '-';
-	if (p < end && (*p == '-' || *p == '+'))
-		p++;
+	if (digits == 0)
+		return 0;
+	int up = __builtin_clzll(digits), down = __builtin_clzll(pow10_u64[n]);
+	u128 high = (u128)(digits << up) << 63;
+	uint64_t divisor = pow10_u64[n] << down;
+	uint64_t q = (uint64_t)(high / divisor);
+	bool rest = high - (u128)q * divisor != 0;
+	int shift = 64 - __builtin_clzll(q) - 53;
+	uint64_t half = UINT64_C(1) << (shift - 1), low = q & (2 * half - 1);
+	q >>= shift;
+	if (low > half || (low == half && (rest || (q & 1))))
+		q++;
+	uint64_t scale_bits = (uint64_t)(1023 + shift + down - up - 63) << 52;
+	double scale; /* a power of two between 2^-127 and 2^1: the product is exact */
+	memcpy(&scale, &scale_bits, sizeof scale);
+	return (double)q * scale;
+}
+
+/* Digits, a point, digits: at most 19 in all, and none else. */
+static bool short_decimal(const char *p, const char *end, double *out)
+{
 	uint64_t digits = 0, behind = 0;
 	unsigned n = np_digits(&p, end, &digits), fraction = 0;
 	if (p < end && *p == '.') {
 		p++;
 		fraction = np_digits(&p, end, &behind);
-		n += fraction;
-	}
-	if (p == end && n > 0 && n <= 18) {
-		digits = digits * pow10_u64[fraction] + behind;
-		if (digits <= (UINT64_C(1) << 53)) {
-			double value = (double)digits / pow10[fraction];
-			*out = negative ? -value : value;
-			return true;
+		for (; fraction >= 16 && fraction < 19 && p < end && (unsigned)(*p - '0') <= 9;
+		     p++) {
+			behind = behind * 10 + (uint64_t)(*p - '0');
+			fraction++;
 		}
 	}
+	n += fraction;
+	if (p != end || n == 0 || __builtin_mul_overflow(digits, pow10_u64[fraction], &digits) ||
+	    __builtin_add_overflow(digits, behind, &digits))
+		return false;
+	*out = quotient(digits, fraction);
+	return true;
+}
+
+/* What is no short decimal goes through strtod on a NUL-terminated copy. */
+bool np_str_to_double(np_str text, double *out)
+{
+	const char *p = text.ptr, *end = text.ptr + text.len;
+	if (text.len == 0)
+		return false;
+	bool negative = *p == '-';
+	if (*p == '-' || *p == '+')
+		p++;
+	double magnitude;
+	if (short_decimal(p, end, &magnitude)) {
+		*out = negative ? -magnitude : magnitude;
+		return true;
+	}
 	char copy[128];
-	if (n == 0 || text.len >= sizeof copy)
+	if (p == end || text.len >= sizeof copy)
 		return false;
 	memcpy(copy, text.ptr, text.len);
 	copy[text.len] = '\0';

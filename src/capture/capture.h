@@ -73,6 +73,11 @@ struct np_config {
 	np_ns end_ns; /* collectionTimeEnd, NP_NO_I64 */
 };
 
+/* A variable of the process's environment, as ENV_VARIABLES lists it; "" also when unset. */
+struct np_variable {
+	const char *name, *value;
+};
+
 struct np_group {
 	const char *comm_name; /* communicator name */
 	const char *name;      /* "default_group", "tp", … */
@@ -132,6 +137,8 @@ struct np_capture {
 	int64_t world_size; /* of distributed_args, else of default_group; NP_NO_I64 */
 	struct np_group *groups;
 	size_t n_groups;
+	struct np_variable *variables; /* ENV_VARIABLES, in the order of the file */
+	size_t n_variables;
 	struct np_rank_device *rank_devices; /* all rows of RANK_DEVICE_MAP */
 	size_t n_rank_devices;
 	struct np_chip chip;

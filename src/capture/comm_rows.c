@@ -19,6 +19,19 @@ bool np_comm_name(struct np_profile *profile, np_str text, struct np_comm_key *k
 	return key->op != NP_ID_NONE && (group.len == 0 || key->group != NP_ID_NONE);
 }
 
+bool np_comm_is_op(np_str key)
+{
+	return np_str_contains(key, NP_STR("@")) || np_str_istarts(key, NP_STR("hcom_")) ||
+	       np_str_istarts(key, NP_STR("total"));
+}
+
+bool np_comm_is_p2p(np_str op)
+{
+	return np_str_istarts(op, NP_STR("hcom_send")) ||
+	       np_str_istarts(op, NP_STR("hcom_receive")) ||
+	       np_str_istarts(op, NP_STR("hcom_batchsendrecv"));
+}
+
 uint32_t np_comm_u32(np_str text)
 {
 	uint64_t value;

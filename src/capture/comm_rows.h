@@ -23,6 +23,13 @@ int64_t np_comm_step(np_str text);
 /* Split "hcom_allReduce__865_0_1@1197…" at its first '@'. false: out of memory. */
 bool np_comm_name(struct np_profile *profile, np_str text, struct np_comm_key *key);
 
+/*
+ * msprof's files have operators where those of torch have steps: is this key one, with
+ * its "@group", and is it point-to-point? Its tables have no column that tells, either.
+ */
+bool np_comm_is_op(np_str key);
+bool np_comm_is_p2p(np_str op);
+
 /* A rank or another id in a text, NP_NO_U32 when it is none. */
 uint32_t np_comm_u32(np_str text);
 

@@ -138,6 +138,24 @@ static void read_profiler_info(struct np_captures *all, struct np_capture *captu
 	}
 }
 
+/* ENV_VARIABLES: {"ASCEND_LAUNCH_BLOCKING": "1", …}. The first that lists any counts. */
+static void read_variables(struct np_captures *all, struct np_capture *capture,
+                           const struct np_jval *root)
+{
+	if (!root || root->type != NP_J_OBJECT || root->n == 0 || capture->n_variables > 0)
+		return;
+	struct np_variable *list = np_arena_alloc(&all->arena, root->n * sizeof *list);
+	all->out_of_memory |= !list;
+	if (!list)
+		return;
+	for (size_t i = 0; i < root->n; i++) {
+		list[i].name = keep(all, root->child[i].key);
+		list[i].value = keep(all, np_jstr(&root->child[i]));
+	}
+	capture->variables = list;
+	capture->n_variables = root->n;
+}
+
 static void read_metadata(struct np_captures *all, struct np_capture *capture, const char *path,
                           struct np_arena *scratch)
 {
@@ -145,6 +163,7 @@ static void read_metadata(struct np_captures *all, struct np_capture *capture, c
 	np_parallel_args(all, capture, np_jget(root, "distributed_args"));
 	np_parallel_groups(all, capture, np_jget(root, "parallel_group_info"));
 	np_parallel_pipeline(all, capture, np_jget(root, "pp_info"));
+	read_variables(all, capture, np_jget(root, "ENV_VARIABLES"));
 }
 
 /* ── msprof ── */
@@ -207,12 +226,13 @@ static const struct {
 	const char *key;
 	void (*read)(struct np_captures *all, struct np_capture *capture,
 	             const struct np_jval *value);
-} parallel[] = {
+} meta_data[] = {
+	{"ENV_VARIABLES", read_variables},
 	{"parallel_group_info", np_parallel_groups},
 	{"distributed_args", np_parallel_args},
 	{"pp_info", np_parallel_pipeline},
 };
-enum { N_PARALLEL = sizeof parallel / sizeof *parallel };
+enum { N_META_DATA = sizeof meta_data / sizeof *meta_data };
 
 static void read_meta_data(struct np_captures *all, struct np_capture *capture, struct np_db *db,
                            const char *path, struct np_arena *scratch)
@@ -226,9 +246,9 @@ static void read_meta_data(struct np_captures *all, struct np_capture *capture, 
 	while (np_db_scan_next(scan, row, &got, NULL) == NP_OK && got) {
 		np_str name = np_db_text(&row[0]);
 		size_t key = 0;
-		while (key < N_PARALLEL && !np_str_is(name, parallel[key].key))
+		while (key < N_META_DATA && !np_str_is(name, meta_data[key].key))
 			key++;
-		if (key == N_PARALLEL)
+		if (key == N_META_DATA)
 			continue;
 		/* the tree refers to the text, which the next row overwrites */
 		np_str text = np_arena_dup(scratch, np_db_text(&row[1]));
@@ -236,7 +256,7 @@ static void read_meta_data(struct np_captures *all, struct np_capture *capture, 
 		const struct np_jval *root = NULL;
 		if (np_input_open_mem(text, path, 0, &input, NULL) == NP_OK &&
 		    np_json_parse(scratch, input, 0, &root, NULL, NULL) == NP_OK)
-			parallel[key].read(all, capture, root);
+			meta_data[key].read(all, capture, root);
 		np_input_close(input);
 	}
 	np_db_scan_close(scan);

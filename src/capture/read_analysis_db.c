@@ -97,7 +97,8 @@ enum { N_KEY = 4 };
 static bool read_key(struct load *self, const struct np_db_value *row, struct np_comm_key *key)
 {
 	key->step = step_number(&row[0]);
-	key->p2p = np_str_is(np_db_text(&row[1]), "p2p");
+	key->p2p = row[1].type == NP_DB_NULL ? np_comm_is_p2p(np_db_text(&row[2]))
+	                                     : np_str_is(np_db_text(&row[1]), "p2p");
 	if (!np_comm_name(self->profile, np_db_text(&row[2]), key))
 		return false;
 	/* the name has no "@group" here, but some versions wrote it */

@@ -48,6 +48,7 @@ struct np_cluster_options {
 	bool exclude_op_name;       /* of compute_op_sum */
 	bool compat;                /* the official tool's figures, defects and all */
 	bool force, no_cache;
+	bool full_tables; /* the largest tables too, for programs: JSON and CSV */
 	unsigned threads; /* 0: all processors */
 	struct np_progress *progress;
 };

@@ -111,8 +111,8 @@ static void csv_cell(struct np_buf *out, const struct np_column *column, const s
 	}
 }
 
-static void csv_head(const struct np_table *table, const struct np_recipe_file *file,
-                     struct np_buf *out)
+void np_export_csv_head(const struct np_table *table, const struct np_recipe_file *file,
+                        struct np_buf *out)
 {
 	const char *unit = divisor_of(file) > 1000 ? "(Ms)" : "(Us)";
 	if (file->headings) {
@@ -134,10 +134,19 @@ static void csv_head(const struct np_table *table, const struct np_recipe_file *
 	np_buf_add_char(out, '\n');
 }
 
+void np_export_csv_row(const struct np_table *table, const struct np_recipe_file *file,
+                       const struct np_cell *cells, struct np_buf *out)
+{
+	for (size_t c = 0; c < table->n_columns; c++) {
+		csv_cell(out, &table->columns[c], &cells[c], divisor_of(file));
+		np_buf_add_char(out, c + 1 < table->n_columns ? ',' : '\n');
+	}
+}
+
 void np_export_csv(const struct np_table *table, const struct np_recipe_file *file,
                    struct np_buf *out)
 {
-	csv_head(table, file, out);
+	np_export_csv_head(table, file, out);
 	for (size_t r = 0; r < np_table_rows(table); r++)
 		for (size_t c = 0; c < table->n_columns; c++) {
 			csv_cell(out, &table->columns[c], np_table_cell(table, r, c),

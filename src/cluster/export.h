@@ -29,6 +29,12 @@ const char *np_export_path(struct np_export *self, const char *sub, const char *
 void np_export_csv(const struct np_table *table, const struct np_recipe_file *file,
                    struct np_buf *out);
 
+/* Its parts: the headings, and one row of them. */
+void np_export_csv_head(const struct np_table *table, const struct np_recipe_file *file,
+                        struct np_buf *out);
+void np_export_csv_row(const struct np_table *table, const struct np_recipe_file *file,
+                       const struct np_cell *cells, struct np_buf *out);
+
 /* Write a whole file. */
 enum np_status np_export_write(const char *path, const struct np_buf *text, struct np_err *err);
 

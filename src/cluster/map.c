@@ -205,8 +205,11 @@ static enum np_status map_rank(const struct np_cluster *self, const struct np_cl
 	size_t n = from_cache(self, rank->capture, slot, missing);
 	unsigned load = self->options->has_step ? NP_STEPS : 0;
 	bool text = (rank->capture->formats & NP_HAS_TEXT) || !(rank->capture->formats & NP_HAS_DB);
-	for (size_t p = 0; p < n; p++)
+	for (size_t p = 0; p < n; p++) {
 		load |= text && missing[p]->load_text ? missing[p]->load_text : missing[p]->load;
+		if (missing[p]->load_more)
+			load |= missing[p]->load_more(rank->capture);
+	}
 	enum np_status status = NP_OK;
 	if (n > 0)
 		status = np_capture_load(rank->capture, load, threads, &profile, &slot->err);

@@ -29,6 +29,8 @@ struct np_part {
 	unsigned load;      /* enum np_load bits */
 	unsigned load_text; /* those of a capture that has text; 0: the same. So that a part which
 	                     * small files can answer does not read a trace */
+	/* more of them for captures like this one; NULL: none */
+	unsigned (*load_more)(const struct np_capture *capture);
 	bool by_options; /* map() looks at the options or the range: they are in the cache's key */
 	const struct np_table_desc *const *tables; /* that map() fills; NULL-terminated */
 	enum np_status (*map)(const struct np_map_job *job, struct np_err *err); /* E_NOMEM */

@@ -2,10 +2,19 @@
 #include "cluster/internal.h"
 #include "cluster/parts.h"
 
+extern const struct np_recipe np_recipe_all, np_recipe_communication_group_map,
+	np_recipe_communication_matrix, np_recipe_communication_matrix_sum,
+	np_recipe_communication_time, np_recipe_communication_time_sum;
 extern const struct np_recipe np_recipe_diagnose;
 extern const struct np_recipe np_recipe_hccl_sum;
 
 const struct np_recipe *const np_recipes[] = {
+	&np_recipe_all,
+	&np_recipe_communication_group_map,
+	&np_recipe_communication_matrix,
+	&np_recipe_communication_matrix_sum,
+	&np_recipe_communication_time,
+	&np_recipe_communication_time_sum,
 	&np_recipe_diagnose,
 	&np_recipe_hccl_sum,
 };

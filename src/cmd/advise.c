@@ -134,7 +134,6 @@ static enum np_status write_files(const struct np_call *call, struct np_report *
 	struct tm parts;
 	if (!own->output)
 		return NP_OK;
-	NP_TRY(np_mkdirs(own->output, err));
 	(void)strftime(stamp, sizeof stamp, "%Y%m%d%H%M%S", localtime_r(&now, &parts));
 	for (int xlsx = 0; xlsx < 2; xlsx++) {
 		int n = snprintf(path, sizeof path, "%s/npuprof_advisor_%s.%s", own->output, stamp,
@@ -169,6 +168,8 @@ static enum np_status advise(const struct np_call *call, struct np_report *repor
 	NP_TRY(take_options(call, &how, err));
 	NP_TRY(np_discover(path, &all, err));
 	enum np_status status = own->bp ? np_discover(own->bp, &base, err) : NP_OK;
+	if (status == NP_OK && own->output) /* rather now than after minutes of work */
+		status = np_mkdirs(own->output, err);
 	np_report_input(report, path);
 	if (own->bp)
 		np_report_input(report, own->bp);

@@ -121,6 +121,12 @@ static enum np_status take_number(const char *option, const char *text, int64_t 
 	return NP_OK;
 }
 
+static bool is_for_programs(const struct np_common *common)
+{
+	return common->json || (common->format && (strcmp(common->format, "json") == 0 ||
+	                                           strcmp(common->format, "csv") == 0));
+}
+
 static enum np_status take_options(const struct np_call *call, const struct modes *modes,
                                    struct np_cluster_options *out, struct np_err *err)
 {
@@ -136,6 +142,7 @@ static enum np_status take_options(const struct np_call *call, const struct mode
 	                                   .compat = own->compat,
 	                                   .force = own->force,
 	                                   .no_cache = own->no_cache,
+	                                   .full_tables = is_for_programs(call->common),
 	                                   .threads = (unsigned)call->common->jobs};
 	NP_TRY(take_number("--step_id", own->step, -1, &step, err));
 	NP_TRY(take_number("--top_num", own->top, 1, &top, err));

@@ -310,62 +310,120 @@ static int bind_cell(sqlite3_stmt *insert, int at, enum np_col_type type,
 	return sqlite3_bind_int64(insert, at, cell->i);
 }
 
-static int insert_rows(sqlite3_stmt *insert, const struct np_table *table)
+/* ── rows ── */
+
+struct np_db_rows {
+	struct np_db_file *file;
+	const struct np_table *shape;
+	struct np_db_form form;
+	sqlite3_stmt *insert;
+	struct np_buf sql, copy;
+};
+
+static int put(struct np_db_rows *self, const struct np_cell *cells)
 {
-	size_t rows = np_table_rows(table);
-	struct np_buf copy = {0};
+	const struct np_table *shape = self->shape;
 	int code = SQLITE_OK;
-	for (size_t r = 0; r < rows && code == SQLITE_OK; r++) {
-		for (size_t c = 0; c < table->n_columns && code == SQLITE_OK; c++)
-			code = bind_cell(insert, (int)c + 1, table->columns[c].type,
-			                 np_table_cell(table, r, c), &copy);
-		if (code == SQLITE_OK && copy.failed)
-			code = SQLITE_NOMEM;
-		if (code == SQLITE_OK) {
-			(void)sqlite3_step(insert);
-			code = sqlite3_reset(insert); /* the same, once more */
-		}
+	for (size_t c = 0; c < shape->n_columns && code == SQLITE_OK; c++)
+		code = bind_cell(self->insert, (int)c + 1, shape->columns[c].type, &cells[c],
+		                 &self->copy);
+	if (code == SQLITE_OK && self->copy.failed)
+		code = SQLITE_NOMEM;
+	if (code == SQLITE_OK) {
+		(void)sqlite3_step(self->insert);
+		code = sqlite3_reset(self->insert); /* the same, once more */
 	}
-	np_buf_release(&copy);
 	return code;
 }
 
-static enum np_status fill(struct np_db_file *self, struct np_buf *sql,
-                           const struct np_table *table, const char *name, struct np_err *err)
+static enum np_status prepare_insert(struct np_db_rows *self, struct np_err *err)
 {
+	struct np_buf *sql = &self->sql;
 	np_buf_add_cstr(sql, "INSERT INTO ");
-	np_db_quote(sql, name);
-	for (size_t c = 0; c < table->n_columns; c++)
+	np_db_quote(sql, self->form.name);
+	for (size_t c = 0; c < self->shape->n_columns; c++)
 		np_buf_add_cstr(sql, c ? ",?" : " VALUES(?");
 	np_buf_add_char(sql, ')');
-	sqlite3_stmt *insert = NULL;
-	int code = sql->failed ? SQLITE_NOMEM
-	                       : sqlite3_prepare_v2(self->db, sql->ptr, -1, &insert, NULL);
-	if (code == SQLITE_OK)
-		code = insert_rows(insert, table);
-	enum np_status status = code == SQLITE_OK ? NP_OK : explain(self, code, err);
-	(void)sqlite3_finalize(insert);
+	int code = sql->failed
+	                   ? SQLITE_NOMEM
+	                   : sqlite3_prepare_v2(self->file->db, sql->ptr, -1, &self->insert, NULL);
+	enum np_status status = code == SQLITE_OK ? NP_OK : explain(self->file, code, err);
 	np_buf_clear(sql);
+	return status;
+}
+
+enum np_status np_db_rows_begin(struct np_db_file *self, const struct np_table *shape,
+                                const struct np_db_form *form, struct np_db_rows **out,
+                                struct np_err *err)
+{
+	*out = NULL;
+	if (self->failed != NP_OK)
+		return np_err_set(err, self->failed, self->out.path,
+		                  "a table before could not be written");
+	struct np_db_rows *rows = np_calloc(1, sizeof *rows);
+	if (!rows)
+		return self->failed = np_err_nomem(err);
+	rows->file = self;
+	rows->shape = shape;
+	rows->form = form ? *form : (struct np_db_form){0};
+	if (!rows->form.name)
+		rows->form.name = shape->id;
+	enum np_status status = create(self, &rows->sql, shape, &rows->form, err);
+	if (status == NP_OK)
+		status = prepare_insert(rows, err);
+	self->failed = status;
+	if (status == NP_OK)
+		*out = rows;
+	else
+		(void)np_db_rows_end(rows, NULL);
+	return status;
+}
+
+enum np_status np_db_rows_put(struct np_db_rows *self, const struct np_cell *cells,
+                              struct np_err *err)
+{
+	int code = self->file->failed == NP_OK ? put(self, cells) : SQLITE_OK;
+	if (code != SQLITE_OK)
+		self->file->failed = explain(self->file, code, err);
+	return self->file->failed;
+}
+
+enum np_status np_db_rows_end(struct np_db_rows *self, struct np_err *err)
+{
+	struct np_db_file *file = self->file;
+	enum np_status status = file->failed;
+	(void)sqlite3_finalize(self->insert);
+	if (status == NP_OK)
+		status = create_index(file, &self->sql, self->shape, &self->form, err);
+	np_buf_release(&self->sql);
+	np_buf_release(&self->copy);
+	np_free(self);
+	return file->failed = status;
+}
+
+/* A last row that lacks cells: they are not available. */
+static enum np_status put_unfinished(struct np_db_rows *self, const struct np_table *table,
+                                     size_t row, struct np_err *err)
+{
+	struct np_cell *cells = np_calloc(table->n_columns, sizeof *cells);
+	for (size_t c = 0; cells && c < table->n_columns; c++)
+		cells[c] = *np_table_cell(table, row, c);
+	enum np_status status = cells ? np_db_rows_put(self, cells, err) : np_err_nomem(err);
+	np_free(cells);
 	return status;
 }
 
 enum np_status np_db_file_table(struct np_db_file *self, const struct np_table *table,
                                 const struct np_db_form *form, struct np_err *err)
 {
-	struct np_db_form with_name = form ? *form : (struct np_db_form){0};
-	struct np_buf sql = {0};
-	if (!with_name.name)
-		with_name.name = table->id;
-	enum np_status status = self->failed;
-	if (status != NP_OK)
-		return np_err_set(err, status, self->out.path,
-		                  "a table before could not be written");
-	status = create(self, &sql, table, &with_name, err);
-	if (status == NP_OK)
-		status = fill(self, &sql, table, with_name.name, err);
-	if (status == NP_OK)
-		status = create_index(self, &sql, table, &with_name, err);
-	np_buf_release(&sql);
-	self->failed = status;
-	return status;
+	struct np_db_rows *rows;
+	NP_TRY(np_db_rows_begin(self, table, form, &rows, err));
+	enum np_status status = NP_OK;
+	size_t n = np_table_rows(table);
+	for (size_t r = 0; status == NP_OK && r < n; r++)
+		status = (r + 1) * table->n_columns <= table->cells.n
+		                 ? np_db_rows_put(rows, np_table_cell(table, r, 0), err)
+		                 : put_unfinished(rows, table, r, err);
+	enum np_status ended = np_db_rows_end(rows, status == NP_OK ? err : NULL);
+	return status == NP_OK ? ended : status;
 }

@@ -56,6 +56,23 @@ struct np_db_form {
 enum np_status np_db_file_table(struct np_db_file *self, const struct np_table *table,
                                 const struct np_db_form *form, struct np_err *err);
 
+/*
+ * The same for a table too large to be built first: rows one by one, with the columns of
+ * `shape` (whose own rows are not looked at; form->name or its id names the table).
+ *
+ *   np_db_rows_begin() ─▶ np_db_rows_put() … ─▶ np_db_rows_end()
+ *
+ * put: as many cells as columns, of their types; texts need to live until it returns only.
+ * end releases, also after an error, and makes the index. Errors as above.
+ */
+struct np_db_rows;
+enum np_status np_db_rows_begin(struct np_db_file *self, const struct np_table *shape,
+                                const struct np_db_form *form, struct np_db_rows **out,
+                                struct np_err *err);
+enum np_status np_db_rows_put(struct np_db_rows *self, const struct np_cell *cells,
+                              struct np_err *err);
+enum np_status np_db_rows_end(struct np_db_rows *self, struct np_err *err);
+
 /* Both release everything. Errors: E_IO, E_NOMEM, E_ACCESS; what was there then stays. */
 enum np_status np_db_file_commit(struct np_db_file *self, struct np_err *err);
 void np_db_file_abort(struct np_db_file *self);

@@ -14,6 +14,7 @@ tests/golden/MODE.json lists what is compared:
               "skip": ["Table.Column"],     not comparable at all (order of ties, first one met)
               "sets": ["Table.Column"],     lists whose order depends on a directory:
                                             compared as sets ("1;0;4" and "0;1;4")
+              "basename": ["Table.Column"], paths, of which the last component is compared
               "ours": ["Table", "T.C"],     where the official figure is a documented defect:
                                             compared only in the run with --compat
               "compat": false}]}            optional: no run with --compat
@@ -104,6 +105,8 @@ def as_set(value):
 def prepare(rows, table, case):
     skip = {c.split(".", 1)[1] for c in case.get("skip", []) if c.split(".", 1)[0] == table}
     sets = {c.split(".", 1)[1] for c in case.get("sets", []) if c.split(".", 1)[0] == table}
+    paths = {c.split(".", 1)[1] for c in case.get("basename", []) if c.split(".", 1)[0] == table}
+    rows = [{k: os.path.basename(v) if k in paths else v for k, v in row.items()} for row in rows]
     return [{k: as_set(v) if k in sets else v for k, v in row.items() if k not in skip}
             for row in rows]
 

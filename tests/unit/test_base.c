@@ -72,6 +72,24 @@ static void doubles_agree_with_strtod(void **state)
 		assert_true(np_str_to_double(np_str_of(text), &got));
 		assert_true(got == strtod(text, NULL));
 	}
+	/* 1 to 20 digits with the point anywhere: both sides of what is short */
+	for (int i = 0; i < 200000; i++) {
+		char digits[32], text[64];
+		int n = 1 + (int)(random() % 20), at = (int)(random() % (n + 1));
+		for (int k = 0; k < n; k++)
+			digits[k] = (char)('0' + random() % 10);
+		(void)snprintf(text, sizeof text, "%s%.*s.%.*s", random() % 2 ? "-" : "", at,
+		               digits, n - at, digits + at);
+		double got = 0;
+		assert_true(np_str_to_double(np_str_of(text), &got));
+		assert_true(got == strtod(text, NULL));
+	}
+	/* halfway between two doubles: to the even one */
+	double half;
+	assert_true(np_str_to_double(NP_STR("9007199254740993"), &half));
+	assert_true(half == 9007199254740992.0);
+	assert_true(np_str_to_double(NP_STR("900719925474099.5"), &half));
+	assert_true(half == 900719925474099.5);
 	double unused;
 	assert_false(np_str_to_double(NP_STR("1e999"), &unused));
 	assert_false(np_str_to_double(NP_STR("nan"), &unused));

@@ -208,6 +208,45 @@ static void step_times_of_the_db_may_lack_the_device(void **state)
 	np_profile_free(p);
 }
 
+static void msprof_has_neither_steps_nor_classes(void **state)
+{
+	(void)state;
+	struct np_profile *p = load_text(
+		np_read_comm_json, "{\"hcom_send__1_0@77\": {\"Communication Time Info\": "
+				   "{\"Elapse Time(ms)\": 2.5}}, "
+				   "\"hcom_allReduce__1_0@77\": {\"Communication Time Info\": "
+				   "{\"Elapse Time(ms)\": 0.44047118378186786}}, "
+				   "\"Total HCCL Operators\": {\"Communication Time Info\": {}}}");
+	const struct np_comm_time *t = &p->comm_time;
+	assert_int_equal(t->n, 3);
+	assert_int_equal(t->step[0], NP_NO_I64);
+	assert_int_equal(t->p2p[0], 1);
+	assert_int_equal(t->p2p[1], 0);
+	assert_str(TEXT(p, t->op[0]), "hcom_send__1_0");
+	assert_str(TEXT(p, t->group[1]), "77");
+	assert_true(t->elapse_ms[1] == 0.44047118378186786);
+	assert_int_equal(p->diags.n, 0);
+	np_profile_free(p);
+}
+
+static void a_damaged_file_leaves_nothing(void **state)
+{
+	(void)state;
+	struct np_profile *p = np_profile_new();
+	struct np_err err;
+	struct np_read read = {.profile = p, .what = NP_LOAD_ALL, .threads = 1};
+	char cut[sizeof comm_json];
+	memcpy(cut, comm_json, sizeof cut);
+	cut[sizeof cut - 200] = 0;
+	const char *path = temp_text(".json", cut);
+	assert_int_not_equal(np_read_comm_json(&read, path, &err), NP_OK);
+	temp_remove(path);
+	assert_int_equal(p->comm_time.n, 0);
+	assert_int_equal(p->comm_bandwidth.n, 0);
+	assert_int_equal(p->loaded, 0);
+	np_profile_free(p);
+}
+
 static void odd_json_is_told_and_the_rest_is_read(void **state)
 {
 	(void)state;
@@ -394,6 +433,8 @@ int main(void)
 		cmocka_unit_test(a_matrix_has_a_row_per_pair_of_ranks),
 		cmocka_unit_test(the_db_gives_the_same_rows_as_the_text),
 		cmocka_unit_test(step_times_of_the_db_may_lack_the_device),
+		cmocka_unit_test(msprof_has_neither_steps_nor_classes),
+		cmocka_unit_test(a_damaged_file_leaves_nothing),
 		cmocka_unit_test(odd_json_is_told_and_the_rest_is_read),
 		cmocka_unit_test(what_is_not_asked_for_is_not_read),
 		cmocka_unit_test(memory_may_run_out_anywhere),
