@@ -33,13 +33,6 @@ extern const struct np_checker np_checker_sync_batch_norm;
 extern const struct np_checker np_checker_synchronize;
 
 const struct np_checker *const np_checkers[] = {
-	/* overall */
-	&np_checker_environment,
-	&np_checker_overall,
-	/* cluster */
-	&np_checker_slow_rank,
-	&np_checker_slow_link,
-	&np_checker_retransmission,
 	/* computation */
 	&np_checker_dynamic_shape,
 	&np_checker_aicpu,
@@ -60,13 +53,20 @@ const struct np_checker *const np_checkers[] = {
 	&np_checker_fusible_host,
 	&np_checker_fusible_mte,
 	&np_checker_operator_launch,
+	/* memory */
+	&np_checker_memory_ops,
+	&np_checker_memory_peak,
 	/* communication */
 	&np_checker_packet,
 	&np_checker_contention,
 	&np_checker_alignment,
-	/* memory */
-	&np_checker_memory_ops,
-	&np_checker_memory_peak,
+	/* overall */
+	&np_checker_environment,
+	&np_checker_overall,
+	/* cluster */
+	&np_checker_slow_rank,
+	&np_checker_slow_link,
+	&np_checker_retransmission,
 	/* comparison */
 	&np_checker_kernel_compare,
 	&np_checker_api_compare,

@@ -22,16 +22,6 @@ void np_advice_choose(const struct np_advice *self, enum np_dimension dimension,
                       struct np_choice *out);
 
 /*
- * The worst rank and step for computation or schedule, and the best rank of the same step;
- * false where they differ by less than the rule, or nothing tells.
- */
-bool np_advice_choose_pair(const struct np_advice *self, enum np_dimension dimension,
-                           struct np_choice *slow, struct np_choice *fast, double *gap_us);
-
-/* Has it kernels that the checkers of a rank can look at? */
-bool np_advice_has_kernels(const struct np_capture *capture);
-
-/*
  * For computation in a pipeline: ranks of different stages have different work, so of every
  * stage whose ranks differ by the rule or more the slowest (rank, step), in order of the
  * stages; of more than NP_STAGE_CHOICES those that differ most (a note says so). *n = 0:
@@ -46,9 +36,9 @@ bool np_advice_choose_stages(const struct np_advice *self, struct np_choice out[
 struct np_spread {
 	double max, min, sum;
 	size_t n;
-	double best;  /* the largest of a rank with kernels */
-	size_t rank;  /* … its row of the cluster; SIZE_MAX */
-	int64_t step; /* … and its step */
+	double best; /* the largest among ranks with kernels */
+	size_t rank; /* … its rank, row of the cluster; SIZE_MAX: none */
+	int64_t step;
 };
 
 /* Only rows of the cluster for which rows[] is `row` (NULL: all). True when the rule says that
@@ -58,6 +48,16 @@ bool np_advice_spread(const struct np_advice *self, enum np_dimension dimension,
 /* The rank and step of a spread, as a choice. */
 void np_advice_take(const struct np_advice *self, const struct np_spread *spread,
                     struct np_choice *out);
+
+/*
+ * The worst rank and step for computation or schedule, and the best rank of the same step;
+ * false where they differ by less than the rule, or nothing tells.
+ */
+bool np_advice_choose_pair(const struct np_advice *self, enum np_dimension dimension,
+                           struct np_choice *slow, struct np_choice *fast, double *gap_us);
+
+/* Has it kernels that the checkers of a rank can look at? */
+bool np_advice_has_kernels(const struct np_capture *capture);
 
 /* For communication: the rank (with kernels) and step of the least SDMA bandwidth, by the
  * digests of communication.json; leaves *out as it is when nothing tells. choose_link.c */

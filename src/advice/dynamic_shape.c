@@ -2,9 +2,10 @@
  * Operator Dynamic Shape Issues (cluster_and_advisor.md §3.4): no operator is static.
  *
  * That is normal with jit_compile=False, which a capture does not tell; so it is said only
- * where there is something to win by it: calls that compile while the device idles, or kernels
- * where there is something to win by it: calls that compile while the device idles, or kernels
- * older databases) nothing is said: the official tool takes its absence for "dynamic".
+ * where there is something to win by it: calls that compile while the device idles, or
+ * kernels that convert internal formats; and where the host was not recorded. Without the
+ * column OP State (Level0 as text, older databases) nothing is said: the official tool takes
+ * its absence for "dynamic".
  */
 #include <math.h>
 

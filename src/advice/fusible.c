@@ -134,22 +134,24 @@ static void put_row(const struct np_advice *self, struct np_table *table,
 	np_cell_text(table, sequence);
 }
 
+static const struct np_problem_text kinds[] = {
+	{.code = "ADVICE_FUSIBLE_MTE",
+         .advice = NP_N(
+		 "Fuse them so that results stay on the chip: a fused operator of torch_npu, a "
+		 "graph compiler, or one kernel (Triton-Ascend, Ascend C).")},
+	{.code = "ADVICE_FUSIBLE_HOST",
+         .advice = NP_N("Fewer and larger operators: a fused operator of torch_npu, or a graph "
+                        "compiler; where neither fits, look at the code that makes them (profile "
+                        "with with_stack=True).")},
+};
+
 static void tell(struct np_advice *self, const struct np_checker *checker, bool host,
                  struct np_sequence *const *list, size_t n, const struct worth *worth)
 {
-	struct np_problem_text text = {
-		.code = host ? "ADVICE_FUSIBLE_HOST" : "ADVICE_FUSIBLE_MTE",
-		.count = n,
-		.total_us = worth->total_us / (self->steps ? self->steps : 1),
-		.gain_us = worth->gain_us / (self->steps ? self->steps : 1),
-		.advice =
-			host ? NP_N("Fewer and larger operators: a fused operator of torch_npu, or "
-	                            "a graph compiler; where neither fits, look at the code that "
-	                            "makes them (profile with with_stack=True).")
-			     : NP_N("Fuse them so that results stay on the chip: a fused operator "
-	                            "of torch_npu, a graph compiler, or one kernel "
-	                            "(Triton-Ascend, Ascend C)."),
-	};
+	struct np_problem_text text = kinds[host];
+	text.count = n;
+	text.total_us = worth->total_us / (self->steps ? self->steps : 1);
+	text.gain_us = worth->gain_us / (self->steps ? self->steps : 1);
 	struct np_buf sequence = {0};
 	struct np_finding *finding =
 		host ? np_advice_problem(self, checker, &text,

@@ -146,7 +146,7 @@ static void set_room(const struct work *work, const double ratio[NP_PERF_LIMITS]
 
 static bool judge(struct work *work, const struct np_perf *perf, const struct np_op_group *group)
 {
-	double ratio[NP_PERF_LIMITS];
+	double ratio[NP_PERF_LIMITS] = {0};
 	struct entry entry = {.group = group, .perf = perf};
 	enum set set = ROOM;
 	if (!means(work, perf, group, ratio))

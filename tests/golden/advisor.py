@@ -10,7 +10,7 @@ SHEETS says of a sheet:
   table    id of our table; None: we have none, by `reason`
   skip     columns that are not compared (texts of ours, order of lists)
   rename   {"official column": "our column"}
-   official a function that makes an official row comparable (texts to numbers, a defect undone)
+  official a function that makes an official row comparable (texts to numbers, a defect undone)
   near     {"column": absolute tolerance}: official figures that went through float64
   rows     how many of the first rows are no data (a legend)
   key      compare only these columns, as a multiset
@@ -127,6 +127,10 @@ CHINESE = {
     "Vector算子性能分析": "Vector Operator Perf Analysis", "亲和API接口": "Affinity API Issues",
 }
 
+LOWER = {
+    "aicpu issues": "AICPU Issues", "block dim issues": "Block Dim Issues",
+    "operator no bound": "Operator No Bound Issues",
+}
 
 # ── overall, cluster, communication, comparison ──
 
@@ -210,11 +214,6 @@ SHEETS.update({
         near(0.0101, "Avg Duration(ms)"),
         "extra": {"synth8/advisor_all_cluster": NO_API}},
 })
-
-LOWER = {
-    "aicpu issues": "AICPU Issues", "block dim issues": "Block Dim Issues",
-    "operator no bound": "Operator No Bound Issues",
-}
 
 # Sheets of which a test says nothing, and why.
 UNCOMPARED = {"problems": "texts and figures of income are ours"}
