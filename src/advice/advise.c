@@ -139,13 +139,20 @@ static bool same_choice(const struct np_choice *a, const struct np_choice *b)
 	       (!a->has_step || a->step == b->step);
 }
 
-/* Each dimension has its rank; those that have the same share one load. */
+/* Each dimension has its rank; those that have the same share one load. Computation may have
+ * a rank per stage of the pipeline. */
 static enum np_status look_at_ranks(struct np_advice *self, struct np_err *err)
 {
-	struct np_choice choices[N_RANK_DIMENSIONS];
+	struct np_choice choices[N_RANK_DIMENSIONS], stages[NP_STAGE_CHOICES];
 	bool done[N_RANK_DIMENSIONS] = {false};
-	for (size_t d = 0; d < N_RANK_DIMENSIONS; d++)
+	size_t n_stages = 0;
+	if (wants(self, NP_DIM_COMPUTATION) && !np_advice_choose_stages(self, stages, &n_stages))
+		return np_err_nomem(err);
+	for (size_t d = 0; d < N_RANK_DIMENSIONS; d++) {
 		np_advice_choose(self, rank_dimensions[d], &choices[d]);
+		if (rank_dimensions[d] == NP_DIM_COMPUTATION && n_stages > 0)
+			choices[d] = stages[0];
+	}
 	for (size_t d = 0; d < N_RANK_DIMENSIONS; d++) {
 		unsigned dimensions = 0;
 		for (size_t e = d; e < N_RANK_DIMENSIONS; e++) {
@@ -158,6 +165,8 @@ static enum np_status look_at_ranks(struct np_advice *self, struct np_err *err)
 		if (dimensions && choices[d].capture)
 			NP_TRY(look_at_rank(self, &choices[d], dimensions, err));
 	}
+	for (size_t s = 1; s < n_stages; s++)
+		NP_TRY(look_at_rank(self, &stages[s], 1U << NP_DIM_COMPUTATION, err));
 	return NP_OK;
 }
 

@@ -69,7 +69,8 @@ void np_advice_unknown(struct np_advice *self, const struct np_checker *checker,
 /* The table `problems`, made when it is not there yet. Never NULL. */
 struct np_table *np_advice_overview(struct np_report *report);
 
-/* Its table: id = checker->name, title = category. Never NULL. */
+/* Its table: id = checker->name, title = category; where several ranks are looked at (stages of
+ * a pipeline), of all but the first "aicpu_rank4". Never NULL. */
 struct np_table *np_advice_table(struct np_advice *self, const struct np_checker *checker,
                                  const struct np_column *columns, size_t n);
 #define NP_ADVICE_TABLE(self, checker, columns) \

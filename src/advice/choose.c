@@ -27,16 +27,8 @@ static const struct np_capture *first_of(const struct np_advice *self)
 	return any;
 }
 
-struct spread {
-	double max, min, sum;
-	size_t n;
-	double best; /* the largest among ranks with kernels */
-	size_t rank; /* its rank, SIZE_MAX: none */
-	int64_t step;
-};
-
 /* One value of a rank and step: the largest is looked for among ranks with kernels. */
-static void add(struct spread *self, double value, size_t rank, int64_t step, bool usable)
+static void add(struct np_spread *self, double value, size_t rank, int64_t step, bool usable)
 {
 	if (!(value >= 0 && value < 1e15))
 		return;
@@ -51,33 +43,50 @@ static void add(struct spread *self, double value, size_t rank, int64_t step, bo
 	self->n++;
 }
 
-static double value_of(const struct np_timeline_steps *steps, size_t row,
+double np_advice_value(const struct np_timeline_steps *steps, size_t row,
                        enum np_dimension dimension)
 {
 	return dimension == NP_DIM_COMPUTATION ? steps->computing_us[row] : steps->free_us[row];
 }
 
-static bool worst(const struct np_advice *self, enum np_dimension dimension, struct spread *out)
+bool np_advice_spread(const struct np_advice *self, enum np_dimension dimension,
+                      const uint32_t *rows, uint32_t row, struct np_spread *out)
 {
 	const struct np_cluster *cluster = self->cluster;
-	*out = (struct spread){.rank = SIZE_MAX};
+	*out = (struct np_spread){.rank = SIZE_MAX};
 	for (size_t r = 0; r < cluster->ranks.n; r++) {
 		const struct np_timeline_steps *steps =
 			np_digest_find(cluster->ranks.v[r].digest, &np_timeline_steps_desc);
 		bool usable = np_advice_has_kernels(cluster->ranks.v[r].capture);
+		if (rows && rows[r] != row)
+			continue;
 		for (size_t s = 0; steps && s < steps->n; s++)
 			if (!self->options->has_step || steps->step[s] == self->options->step)
-				add(out, value_of(steps, s, dimension), r, steps->step[s], usable);
+				add(out, np_advice_value(steps, s, dimension), r, steps->step[s],
+				    usable);
 	}
 	double mean = out->n > 0 ? out->sum / (double)out->n : 0;
 	return out->rank != SIZE_MAX && mean > 0 &&
 	       (out->max - out->min) / mean >= np_rule_value(self, "slow_rank_gap");
 }
 
+void np_advice_take(const struct np_advice *self, const struct np_spread *spread,
+                    struct np_choice *out)
+{
+	*out = (struct np_choice){.capture = self->cluster->ranks.v[spread->rank].capture,
+	                          .rank = self->cluster->ranks.v[spread->rank].rank,
+	                          .has_step = self->options->has_step,
+	                          .step = self->options->step};
+	if (!out->has_step && spread->step != NP_NO_I64) {
+		out->has_step = true;
+		out->step = spread->step;
+	}
+}
+
 void np_advice_choose(const struct np_advice *self, enum np_dimension dimension,
                       struct np_choice *out)
 {
-	struct spread spread;
+	struct np_spread spread;
 	*out = (struct np_choice){.capture = first_of(self),
 	                          .has_step = self->options->has_step,
 	                          .step = self->options->step};
@@ -88,47 +97,6 @@ void np_advice_choose(const struct np_advice *self, enum np_dimension dimension,
 		np_advice_least_bandwidth(self, out);
 		return;
 	}
-	if (!worst(self, dimension, &spread))
-		return;
-	out->capture = self->cluster->ranks.v[spread.rank].capture;
-	out->rank = self->cluster->ranks.v[spread.rank].rank;
-	if (!self->options->has_step && spread.step != NP_NO_I64) {
-		out->has_step = true;
-		out->step = spread.step;
-	}
-}
-
-bool np_advice_choose_pair(const struct np_advice *self, enum np_dimension dimension,
-                           struct np_choice *slow, struct np_choice *fast, double *gap_us)
-{
-	const struct np_cluster *cluster = self->cluster;
-	struct spread spread;
-	size_t best = SIZE_MAX;
-	double least = 0;
-	if (!cluster || !worst(self, dimension, &spread))
-		return false;
-	np_advice_choose(self, dimension, slow);
-	for (size_t r = 0; r < cluster->ranks.n; r++) {
-		const struct np_timeline_steps *steps =
-			np_digest_find(cluster->ranks.v[r].digest, &np_timeline_steps_desc);
-		if (r == spread.rank || !np_advice_has_kernels(cluster->ranks.v[r].capture))
-			continue;
-		for (size_t s = 0; steps && s < steps->n; s++) {
-			double value = value_of(steps, s, dimension);
-			if (steps->step[s] == spread.step && value >= 0 &&
-			    (best == SIZE_MAX || value < least)) {
-				least = value;
-				best = r;
-			}
-		}
-	}
-	double mean = spread.sum / (double)spread.n;
-	if (best == SIZE_MAX ||
-	    !((spread.best - least) / mean >= np_rule_value(self, "slow_rank_gap")))
-		return false;
-	*fast = *slow;
-	fast->capture = cluster->ranks.v[best].capture;
-	fast->rank = cluster->ranks.v[best].rank;
-	*gap_us = spread.best - least;
-	return true;
+	if (np_advice_spread(self, dimension, NULL, 0, &spread))
+		np_advice_take(self, &spread, out);
 }

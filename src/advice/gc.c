@@ -1,11 +1,12 @@
 /* GC Analysis (cluster_and_advisor.md §3.5): garbage collections that take long. */
-#include <math.h>
 #include <stdlib.h>
 
-#include "advice/checker.h"
+#include "advice/host.h"
+#include "report/lang.h"
 
 static const struct np_column columns[] = {
-	{"timestamp", "", NP_COL_REAL, "start, us"},
+	{"Rank id", "", NP_COL_INT, "the rank"},
+	{"timestamp", "us", NP_COL_INT, "start"},
 	{"duration(us)", "", NP_COL_REAL, "how long the host was held"},
 };
 
@@ -18,41 +19,45 @@ static int longest_first(const void *a, const void *b, void *ctx)
 	return (x > y) - (x < y);
 }
 
-static void run(struct np_advice *self, const struct np_checker *checker)
+static void tell(struct np_advice *self, const struct np_checker *checker,
+                 struct np_host_calls *calls)
 {
 	struct np_host_ops *ops = &self->rank->profile->host_ops;
+	struct np_problem_text text = {
+		.code = "ADVICE_GC",
+		.advice = NP_N("Collect at fixed points outside of the step: gc.disable(), then "
+	                       "gc.collect() every N steps; gc.freeze() after the warm-up; fewer "
+	                       "reference cycles.")};
+	np_host_calls_worth(self, calls, &text);
+	struct np_finding *finding =
+		np_advice_problem(self, checker, &text,
+	                          "garbage was collected %zu times for %.1f ms in all, which "
+	                          "holds the host",
+	                          calls->rows.n, (double)calls->total / 1e6);
+	np_host_calls_evidence(self, calls, finding);
+	struct np_table *table = NP_ADVICE_TABLE(self, checker, columns);
+	qsort_r(calls->rows.v, calls->rows.n, sizeof *calls->rows.v, longest_first, ops);
+	for (size_t i = 0; i < calls->rows.n; i++) {
+		if (self->rank_id == NP_NO_I64)
+			np_cell_na(table);
+		else
+			np_cell_int(table, self->rank_id);
+		np_cell_int(table, ops->start_ns[calls->rows.v[i]] / 1000);
+		np_cell_real(table, (double)ops->dur_ns[calls->rows.v[i]] / 1000);
+	}
+}
+
+static void run(struct np_advice *self, const struct np_checker *checker)
+{
+	const struct np_host_ops *ops = &self->rank->profile->host_ops;
 	double least = np_rule_value(self, "gc_us");
-	NP_VEC(unsigned) rows = {0};
-	np_ns total = 0;
-	for (unsigned i = 0; i < ops->n; i++) {
-		if (ops->layer[i] != NP_HOST_GC || (double)ops->dur_ns[i] < least * 1000)
-			continue;
-		total += ops->dur_ns[i];
-		self->oom |= !np_vec_push(&rows, i);
-	}
-	if (rows.n > 0) {
-		struct np_table *table = NP_ADVICE_TABLE(self, checker, columns);
-		double us = np_per_step_us(self, total);
-		struct np_problem_text text = {
-			.code = "ADVICE_GC",
-			.count = rows.n,
-			.total_us = us,
-			.gain_us = us,
-			.advice =
-				"Collect at fixed points outside of the step: gc.disable(), then "
-				"gc.collect() every N steps; gc.freeze() after the warm-up; fewer "
-				"reference cycles."};
-		qsort_r(rows.v, rows.n, sizeof *rows.v, longest_first, ops);
-		(void)np_advice_problem(self, checker, &text,
-		                        "garbage was collected %zu times for %.1f ms in all, which "
-		                        "holds the host",
-		                        rows.n, (double)total / 1e6);
-		for (size_t i = 0; i < rows.n; i++) {
-			np_cell_real(table, (double)ops->start_ns[rows.v[i]] / 1000);
-			np_cell_real(table, (double)ops->dur_ns[rows.v[i]] / 1000);
-		}
-	}
-	np_vec_release(&rows);
+	struct np_host_calls calls = {.total = 0};
+	for (uint32_t i = 0; i < ops->n; i++)
+		if (ops->layer[i] == NP_HOST_GC && (double)ops->dur_ns[i] >= least * 1000)
+			self->oom |= !np_host_calls_add(&calls, ops, i);
+	if (calls.rows.n > 0 && !self->oom)
+		tell(self, checker, &calls);
+	np_host_calls_release(&calls);
 }
 
 const struct np_checker np_checker_gc = {

@@ -93,8 +93,23 @@ void np_advice_unknown(struct np_advice *self, const struct np_checker *checker,
 		self->report->exit_code = 3;
 }
 
+static bool has_table(const struct np_report *report, const char *id)
+{
+	for (size_t i = 0; i < report->tables.n; i++)
+		if (strcmp(report->tables.v[i]->id, id) == 0)
+			return true;
+	return false;
+}
+
 struct np_table *np_advice_table(struct np_advice *self, const struct np_checker *checker,
                                  const struct np_column *of, size_t n)
 {
-	return np_report_table(self->report, checker->name, checker->category, of, n);
+	char id[80], title[120];
+	if (!self->many || !self->rank || !has_table(self->report, checker->name))
+		return np_report_table(self->report, checker->name, checker->category, of, n);
+	/* a second rank: of another stage of the pipeline */
+	(void)snprintf(id, sizeof id, "%s_rank%lld", checker->name, (long long)self->rank_id);
+	(void)snprintf(title, sizeof title, np_tr(NP_N("%s, rank %lld")), np_tr(checker->category),
+	               (long long)self->rank_id);
+	return np_report_table(self->report, id, title, of, n);
 }

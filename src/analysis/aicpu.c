@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "analysis/aicpu.h"
 #include "analysis/group.h"
 #include "report/lang.h"
 
@@ -34,8 +35,7 @@ struct types {
 	NP_VEC(struct type) of;
 };
 
-/* Everything but the AI CPU: what can mask it. */
-static bool other_work(const struct np_analysis *self, struct np_intervals *out)
+bool np_aicpu_others(const struct np_analysis *self, struct np_intervals *out)
 {
 	const struct np_kernels *kernels = &self->profile->kernels;
 	bool ok = true;
@@ -68,7 +68,7 @@ static bool gather(const struct np_analysis *self, struct types *types)
 	struct np_cover cover = {0};
 	struct np_map numbers;
 	np_map_init(&numbers);
-	bool ok = other_work(self, &others) && np_cover_init(&cover, &others);
+	bool ok = np_aicpu_others(self, &others) && np_cover_init(&cover, &others);
 	for (size_t i = 0; ok && i < self->n_rows; i++) {
 		uint32_t row = self->rows[i];
 		if (self->class[row] != NP_CLASS_AICPU)

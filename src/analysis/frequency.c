@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "analysis/frequency.h"
 #include "analysis/group.h"
 
 static const struct np_column columns[] = {
@@ -27,15 +28,6 @@ struct level {
 	np_ns time, busy;
 };
 
-struct sample {
-	np_ns start;
-	double mhz;
-};
-
-struct samples {
-	NP_VEC(struct sample) of;
-};
-
 struct levels {
 	NP_VEC(struct level) of;
 	np_ns busy;
@@ -44,7 +36,7 @@ struct levels {
 
 static int by_time(const void *a, const void *b)
 {
-	const struct sample *x = a, *y = b;
+	const struct np_freq_sample *x = a, *y = b;
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return (x->mhz > y->mhz) - (x->mhz < y->mhz);
@@ -56,7 +48,7 @@ static int by_mhz(const void *a, const void *b)
 	return (x->mhz < y->mhz) - (x->mhz > y->mhz);
 }
 
-static bool read_samples(const struct np_analysis *self, struct samples *out)
+bool np_freq_samples_read(const struct np_analysis *self, struct np_freq_samples *out)
 {
 	const struct np_counters *counters = &self->profile->counters;
 	uint32_t process = np_intern_find(&self->profile->strings, NP_STR("AI Core Freq"));
@@ -65,8 +57,8 @@ static bool read_samples(const struct np_analysis *self, struct samples *out)
 		bool here = counters->device[i] == self->device ||
 		            counters->device[i] == NP_NO_U32 || self->device == NP_NO_U32;
 		if (counters->process[i] == process && here && counters->value[i] > 0)
-			ok = np_vec_push(&out->of,
-			                 (struct sample){counters->ts_ns[i], counters->value[i]});
+			ok = np_vec_push(&out->of, (struct np_freq_sample){counters->ts_ns[i],
+			                                                   counters->value[i]});
 	}
 	if (ok && out->of.n)
 		qsort(out->of.v, out->of.n, sizeof *out->of.v, by_time);
@@ -101,7 +93,7 @@ static bool busy_time(const struct np_analysis *self, struct np_intervals *out)
 	return ok;
 }
 
-static bool measure(const struct np_analysis *self, const struct samples *samples,
+static bool measure(const struct np_analysis *self, const struct np_freq_samples *samples,
                     struct levels *out)
 {
 	np_ns first = self->spans.v[0].start, last = self->spans.v[self->spans.n - 1].end;
@@ -176,9 +168,9 @@ static void tell(struct np_analysis *self, const struct levels *levels)
 
 void np_analyze_frequency(struct np_analysis *self)
 {
-	struct samples samples = {0};
+	struct np_freq_samples samples = {0};
 	struct levels levels = {0};
-	bool ok = read_samples(self, &samples) && measure(self, &samples, &levels);
+	bool ok = np_freq_samples_read(self, &samples) && measure(self, &samples, &levels);
 	if (ok && levels.of.n) {
 		struct np_table *table = NP_REPORT_TABLE(
 			self->report, "frequency", "AI core frequency while it worked", columns);

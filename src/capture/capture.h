@@ -100,9 +100,10 @@ struct np_rank_device {
 /* DeviceInfo of info.json in the raw dump: its first device. */
 struct np_chip {
 	bool recorded;
-	int64_t ai_cores; /* ai_core_num, NP_NO_I64 */
-	double aic_mhz;   /* aic_frequency, NaN */
-	int64_t rank;     /* rank_id of the file, NP_NO_I64 */
+	int64_t ai_cores;     /* ai_core_num, NP_NO_I64 */
+	int64_t vector_cores; /* aiv_num, NP_NO_I64: no vector cores of their own */
+	double aic_mhz;       /* aic_frequency, NaN */
+	int64_t rank;         /* rank_id of the file, NP_NO_I64 */
 };
 
 /* What is wrong with one capture, found while looking at it. */

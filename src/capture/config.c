@@ -179,6 +179,7 @@ static void read_device_info(struct np_capture *capture, const struct np_jval *r
 	double mhz;
 	chip->recorded = true;
 	chip->ai_cores = number(np_jget(device, "ai_core_num"), NP_NO_I64);
+	chip->vector_cores = number(np_jget(device, "aiv_num"), NP_NO_I64);
 	chip->aic_mhz = np_jdouble(np_jget(device, "aic_frequency"), &mhz) ? mhz : NAN;
 	chip->rank = number(np_jget(root, "rank_id"), NP_NO_I64);
 }
@@ -370,7 +371,7 @@ void np_config_read(struct np_captures *all, struct np_capture *capture)
 	struct np_parallel *sizes = &capture->parallel;
 	sizes->tp = sizes->pp = sizes->dp = sizes->cp = sizes->ep = sizes->world = NP_NO_I64;
 	capture->distributed_args = capture->pp_info = "";
-	capture->chip = (struct np_chip){false, NP_NO_I64, NAN, NP_NO_I64};
+	capture->chip = (struct np_chip){false, NP_NO_I64, NP_NO_I64, NAN, NP_NO_I64};
 	for (size_t i = 0; i < capture->files.n; i++) {
 		const struct np_file *file = &capture->files.v[i];
 		if (!file->readable)

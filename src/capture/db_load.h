@@ -56,9 +56,13 @@ struct np_dbl {
 	struct np_ids conn_step; /* connectionId of a node call → index in steps */
 	bool has_nodes;          /* CANN_API has node calls at all */
 
-	uint32_t metric_id;  /* name of the metric whose rows are being read */
-	double metric_scale; /* its unit to that of the column */
-	double *metric;      /* its values per kernel, NULL: not kept */
+	/* Metrics by name while their rows are read: some exporters write them in runs of one
+	 * metric, others all of one kernel together. */
+	struct np_dbl_metric {
+		uint32_t name; /* string id */
+		double scale;  /* its unit to that of the column */
+		double *v;     /* its values per kernel, NULL: not kept */
+	} metrics[64];         /* at name % 64 */
 
 	struct np_dbl_host *host; /* while the host's tables are read */
 

@@ -263,7 +263,7 @@ enum np_status np_dbl_read_tasks(struct np_dbl *self)
 	return NP_OK;
 }
 
-/* ── TASK_PMU_INFO: one row per kernel and metric, in runs of one metric ── */
+/* ── TASK_PMU_INFO: one row per kernel and metric ── */
 
 /*
  * "aic_mac_time" → "aic_mac_time(us)": the naming rules of kernel_details.csv
@@ -291,19 +291,18 @@ static bool metric_name(np_str name, struct np_buf *out, double *scale)
 	return !out->failed && out->ptr;
 }
 
-/* Make self->metric the column of this string id; NULL for one too many. */
-static bool choose_metric(struct np_dbl *self, uint32_t name)
+/* The column of this string id into its place; NULL for one too many. */
+static bool choose_metric(struct np_dbl *self, uint32_t name, struct np_dbl_metric *out)
 {
 	struct np_profile *p = self->profile;
 	struct np_buf text = {.max_bytes = 1 << 20};
-	self->metric_id = name;
-	self->metric = NULL;
-	bool ok = metric_name(np_intern_get(&p->strings, name), &text, &self->metric_scale);
+	*out = (struct np_dbl_metric){.name = name};
+	bool ok = metric_name(np_intern_get(&p->strings, name), &text, &out->scale);
 	if (ok && (p->metrics.n < NP_DBL_MAX_METRICS || np_profile_metric(p, text.ptr))) {
 		struct np_metric *metric = np_profile_metric_add(p, np_buf_str(&text));
 		ok = metric != NULL;
 		if (metric)
-			self->metric = metric->v;
+			out->v = metric->v;
 	}
 	np_buf_release(&text);
 	return ok;
@@ -314,12 +313,14 @@ static enum np_status pmu_row(struct np_dbl *self, const struct np_db_value *row
 	uint32_t name = np_dbl_string(self, &row[1]);
 	if (name == NP_ID_NONE)
 		return NP_OK;
-	if (name != self->metric_id && !choose_metric(self, name))
+	struct np_dbl_metric *metric =
+		&self->metrics[name % (sizeof self->metrics / sizeof *self->metrics)];
+	if (name != metric->name && !choose_metric(self, name, metric))
 		return np_err_nomem(self->err);
 	uint32_t kernel = np_ids_get(&self->kernel_of, np_dbl_i64(&row[0]));
 	double value;
-	if (kernel != NP_IDS_NONE && self->metric && np_db_double(&row[2], &value))
-		self->metric[kernel] = value * self->metric_scale;
+	if (kernel != NP_IDS_NONE && metric->v && np_db_double(&row[2], &value))
+		metric->v[kernel] = value * metric->scale;
 	return NP_OK;
 }
 
@@ -347,7 +348,8 @@ static enum np_status read_metrics(struct np_dbl *self)
 		return np_err_nomem(self->err);
 	if (!(self->what & NP_KERNEL_METRICS))
 		return NP_OK;
-	self->metric_id = NP_ID_NONE;
+	for (size_t i = 0; i < sizeof self->metrics / sizeof *self->metrics; i++)
+		self->metrics[i].name = NP_ID_NONE;
 	NP_TRY(np_dbl_scan(self, "TASK_PMU_INFO", columns, 3, pmu_row, &found));
 	if (found)
 		self->profile->loaded |= NP_KERNEL_METRICS;
