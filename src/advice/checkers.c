@@ -53,9 +53,6 @@ const struct np_checker *const np_checkers[] = {
 	&np_checker_fusible_host,
 	&np_checker_fusible_mte,
 	&np_checker_operator_launch,
-	/* memory */
-	&np_checker_memory_ops,
-	&np_checker_memory_peak,
 	/* communication */
 	&np_checker_packet,
 	&np_checker_contention,
@@ -67,6 +64,9 @@ const struct np_checker *const np_checkers[] = {
 	&np_checker_slow_rank,
 	&np_checker_slow_link,
 	&np_checker_retransmission,
+	/* memory */
+	&np_checker_memory_ops,
+	&np_checker_memory_peak,
 	/* comparison */
 	&np_checker_kernel_compare,
 	&np_checker_api_compare,

@@ -43,7 +43,7 @@ static void add(struct np_spread *self, double value, size_t rank, int64_t step,
 	self->n++;
 }
 
-static double value_of(const struct np_timeline_steps *steps, size_t row,
+double np_advice_value(const struct np_timeline_steps *steps, size_t row,
                        enum np_dimension dimension)
 {
 	return dimension == NP_DIM_COMPUTATION ? steps->computing_us[row] : steps->free_us[row];
@@ -62,7 +62,8 @@ bool np_advice_spread(const struct np_advice *self, enum np_dimension dimension,
 			continue;
 		for (size_t s = 0; steps && s < steps->n; s++)
 			if (!self->options->has_step || steps->step[s] == self->options->step)
-				add(out, value_of(steps, s, dimension), r, steps->step[s], usable);
+				add(out, np_advice_value(steps, s, dimension), r, steps->step[s],
+				    usable);
 	}
 	double mean = out->n > 0 ? out->sum / (double)out->n : 0;
 	return out->rank != SIZE_MAX && mean > 0 &&
@@ -98,39 +99,4 @@ void np_advice_choose(const struct np_advice *self, enum np_dimension dimension,
 	}
 	if (np_advice_spread(self, dimension, NULL, 0, &spread))
 		np_advice_take(self, &spread, out);
-}
-
-bool np_advice_choose_pair(const struct np_advice *self, enum np_dimension dimension,
-                           struct np_choice *slow, struct np_choice *fast, double *gap_us)
-{
-	const struct np_cluster *cluster = self->cluster;
-	struct np_spread spread;
-	size_t best = SIZE_MAX;
-	double least = 0;
-	if (!cluster || !np_advice_spread(self, dimension, NULL, 0, &spread))
-		return false;
-	np_advice_choose(self, dimension, slow);
-	for (size_t r = 0; r < cluster->ranks.n; r++) {
-		const struct np_timeline_steps *steps =
-			np_digest_find(cluster->ranks.v[r].digest, &np_timeline_steps_desc);
-		if (r == spread.rank || !np_advice_has_kernels(cluster->ranks.v[r].capture))
-			continue;
-		for (size_t s = 0; steps && s < steps->n; s++) {
-			double value = value_of(steps, s, dimension);
-			if (steps->step[s] == spread.step && value >= 0 &&
-			    (best == SIZE_MAX || value < least)) {
-				least = value;
-				best = r;
-			}
-		}
-	}
-	double mean = spread.sum / (double)spread.n;
-	if (best == SIZE_MAX ||
-	    !((spread.best - least) / mean >= np_rule_value(self, "slow_rank_gap")))
-		return false;
-	*fast = *slow;
-	fast->capture = cluster->ranks.v[best].capture;
-	fast->rank = cluster->ranks.v[best].rank;
-	*gap_us = spread.best - least;
-	return true;
 }

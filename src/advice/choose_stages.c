@@ -30,11 +30,19 @@ static uint32_t stages_of(const struct np_advice *self, const struct np_parallel
 	return n > self->cluster->ranks.n ? 0 : n;
 }
 
-static bool find_gaps(const struct np_advice *self, const struct np_parallel_plan *plan,
-                      struct gaps *out)
+uint32_t *np_advice_stages(const struct np_advice *self, uint32_t *n)
 {
-	uint32_t *stages = np_realloc(NULL, self->cluster->ranks.n, sizeof *stages);
-	uint32_t n = stages ? stages_of(self, plan, stages) : 0;
+	struct np_parallel_plan plan;
+	bool ok = np_parallel_of(self->cluster, &plan, NULL) == NP_OK;
+	uint32_t *stages = ok ? np_realloc(NULL, self->cluster->ranks.n + 1, sizeof *stages) : NULL;
+	*n = stages ? stages_of(self, &plan, stages) : 0;
+	np_parallel_release(&plan);
+	return stages;
+}
+
+static bool find_gaps(const struct np_advice *self, struct gaps *out)
+{
+	uint32_t n, *stages = np_advice_stages(self, &n);
 	bool ok = stages != NULL;
 	for (uint32_t s = 0; ok && n > 1 && s < n; s++) {
 		struct gap gap = {.stage = s};
@@ -68,14 +76,11 @@ static void drop_narrow(const struct np_advice *self, struct gaps *gaps)
 bool np_advice_choose_stages(const struct np_advice *self, struct np_choice out[NP_STAGE_CHOICES],
                              size_t *n)
 {
-	struct np_parallel_plan plan;
 	struct gaps gaps = {.of = {0}};
 	*n = 0;
 	if (!self->cluster || self->options->has_rank)
 		return true;
-	bool ok = np_parallel_of(self->cluster, &plan, NULL) == NP_OK;
-	ok = ok && find_gaps(self, &plan, &gaps);
-	np_parallel_release(&plan);
+	bool ok = find_gaps(self, &gaps);
 	if (ok)
 		drop_narrow(self, &gaps);
 	for (size_t i = 0; ok && i < gaps.of.n; i++)
