@@ -112,7 +112,7 @@ static enum np_status look_at_rank(struct np_advice *self, const struct np_choic
 	if (status == NP_OK && !np_links_build(&analysis))
 		status = NP_E_NOMEM;
 	if (status == NP_E_NOMEM || status == NP_OK) {
-		self->rank = &analysis;
+		self->rank = &analysis; // cppcheck-suppress autoVariables; NULL again below
 		self->rank_id = choice->rank;
 		for (size_t d = 0; status == NP_OK && d < N_RANK_DIMENSIONS; d++) {
 			if (!(dimensions & 1U << rank_dimensions[d]))

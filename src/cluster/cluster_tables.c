@@ -33,8 +33,10 @@ void np_table_groups(struct np_cluster *cluster, const struct np_comm_groups *gr
 	for (size_t g = 0; g < groups->v.n; g++) {
 		const struct np_comm_group *group = &groups->v.v[g];
 		np_buf_clear(&ranks);
-		np_ranks_print(group->shown_empty ? (struct np_ranks){0} : group->ranks, false,
-		               &ranks);
+		struct np_ranks shown = {0};
+		if (!group->shown_empty)
+			shown = group->ranks;
+		np_ranks_print(shown, false, &ranks);
 		np_cell_cstr(table, group->p2p ? "p2p" : "collective");
 		np_cell_text(table, np_buf_str(&ranks));
 		np_cell_text(table, np_cluster_text(cluster, group->name));
@@ -180,9 +182,10 @@ static void put_row(struct step_table *self, const struct step_row *row, bool st
 		np_cell_printf(self->table, "%lld", (long long)row->step);
 	np_cell_cstr(self->table, stage ? "stage" : "rank");
 	if (stage) {
-		np_ranks_print(row->stage == SIZE_MAX ? (struct np_ranks){0}
-		                                      : self->stages.v.v[row->stage],
-		               false, &ranks);
+		struct np_ranks shown = {0};
+		if (row->stage != SIZE_MAX)
+			shown = self->stages.v.v[row->stage];
+		np_ranks_print(shown, false, &ranks);
 		np_cell_text(self->table, np_buf_str(&ranks));
 	} else {
 		np_cell_printf(self->table, "%lld", (long long)rank);

@@ -249,7 +249,7 @@ static enum np_status export_db(struct np_export *self, enum np_export_type wish
 	if (!path)
 		return NP_E_IO;
 	NP_TRY(np_db_file_begin(&file, path, keep, err));
-	self->db = &file;
+	self->db = &file; // cppcheck-suppress autoVariables; NULL again below
 	self->type = NP_EXPORT_DB;
 	enum np_status status = NP_OK;
 	for (size_t i = 0; status == NP_OK && i < options->n_recipes; i++) {

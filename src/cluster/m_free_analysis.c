@@ -191,7 +191,8 @@ static bool count_type(counts *self, uint32_t type)
 			self->v[i].n++;
 			return true;
 		}
-	return np_vec_push(self, (struct count){.type = type, .n = 1, .first = self->n});
+	struct count one = {.type = type, .n = 1, .first = self->n};
+	return np_vec_push(self, one);
 }
 
 /* Tasks strictly inside of the gap. *any: there are some, and `out` has the reason. */

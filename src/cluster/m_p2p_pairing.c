@@ -164,7 +164,7 @@ static const struct np_part part = {
 
 /* ── all ranks ── */
 
-enum { NO_PARTNER = UINT32_MAX };
+#define NO_PARTNER UINT32_MAX
 
 struct op {
 	uint32_t rank, row; /* of the cluster, of its digest */

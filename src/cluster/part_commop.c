@@ -139,7 +139,7 @@ static bool read_fields(struct commop *self, np_str message, struct said *said, 
 static bool read_message(struct commop *self, uint32_t id, uint32_t *out)
 {
 	np_str message = np_intern_get(&self->profile->strings, id);
-	const uint32_t unknown = NONE - 1, nothing = NONE - 2;
+	const uint32_t unknown = UINT32_MAX - 1, nothing = UINT32_MAX - 2;
 	bool found = false, ok = true;
 	struct said said;
 	*out = np_map_get(&self->known, id, unknown);

@@ -93,7 +93,10 @@ void np_sink_csv(struct np_sink *self, const char *path, const struct np_recipe_
 
 struct np_cell np_sink_real(double value)
 {
-	return isnan(value) ? (struct np_cell){.na = true} : (struct np_cell){.r = value};
+	struct np_cell cell = {.na = isnan(value)};
+	if (!cell.na)
+		cell.r = value;
+	return cell;
 }
 
 static void report_row(struct np_table *table, const struct np_cell *cells)

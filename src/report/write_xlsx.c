@@ -211,7 +211,7 @@ static void set_width(struct page *self, size_t column)
 	const struct np_table *table = self->sheet->table;
 	const struct np_column *type = &table->columns[column];
 	size_t width = np_text_width(heading(self, column)) + 2; /* for the arrow of the filter */
-	char shown[NP_CELL_CHARS];
+	char shown[NP_CELL_CHARS] = "";
 	for (size_t r = 0; r < self->n && r < WIDTH_ROWS && width < WIDTH_MAX; r++) {
 		const struct np_cell *cell = np_table_cell(table, self->first + r, column);
 		np_str text = {NULL, 0};

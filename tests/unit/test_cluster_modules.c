@@ -275,7 +275,7 @@ static struct np_profile *two_kernels(const char *dtypes)
 static const struct np_digest_op_mfu *map_mfu(struct unit_rank *rank, const struct np_profile *p,
                                               const struct np_cluster_options *options)
 {
-	rank->capture.chip = (struct np_chip){true, 1, 1000, 0};
+	rank->capture.chip = (struct np_chip){true, 1, NP_NO_I64, 1000, 0};
 	assert_int_equal(map_part(&np_part_op_mfu, rank, p, options, 0, INT64_MAX), NP_OK);
 	return np_digest_find(rank->digest, &np_digest_op_mfu_desc);
 }
