@@ -1,12 +1,14 @@
 /*
  * slow rank (cluster_and_advisor.md §3.2): ranks whose computing, uncovered communication or
- * free time in a step differ by more than 5 % of the mean step.
+ * free time in a step differ by more than 5 % of the mean step. In a pipeline ranks are
+ * compared within their stage; where only stages differ, that is what is told.
  *
  * Within a step: the official tool takes the largest and the smallest of all steps together,
  * so steps of different length look like a slow rank (docs/differences.md).
  */
 #include <math.h>
 
+#include "advice/choose.h"
 #include "advice/cluster_rows.h"
 #include "report/lang.h"
 
@@ -39,38 +41,76 @@ static const struct {
               "collection, data loading, log level. Look at schedule of that rank.")},
 };
 
-/* The step in which the ranks differ most. */
-struct gap {
+/* How ranks of one step differ. */
+struct spread {
 	double us, share, gain_us;
 	const struct np_step_row *max, *min;
+};
+
+/* The step in which the ranks differ most. */
+struct gap {
+	struct spread widest;
+	double gain_us;
 	size_t steps, found; /* judged, and above the threshold */
 };
 
-/* rows[0…n) are the ranks of one step. */
-static void judge(const struct np_advice *self, const struct np_step_row *rows, size_t n,
-                  size_t kind, struct gap *gap)
+/* Whom a rank is compared with. */
+struct gaps {
+	struct gap within[N_KINDS]; /* ranks of the same stage of the pipeline */
+	struct gap across[N_KINDS]; /* all ranks */
+};
+
+enum { ALL_STAGES = -1 };
+
+/* rows[0…n) are the ranks of one step, of which those of `stage` count. */
+static struct spread spread_of(const struct np_step_row *rows, size_t n, size_t kind,
+                               const uint32_t *stages, int64_t stage)
 {
-	const struct np_step_row *max = rows, *min = rows;
-	double sum = 0, all = 0;
+	const struct np_step_row *max = NULL, *min = NULL;
+	double sum = 0, all = 0, ranks = 0;
 	for (size_t i = 0; i < n; i++) {
-		max = rows[i].us[kind] > max->us[kind] ? &rows[i] : max;
-		min = rows[i].us[kind] < min->us[kind] ? &rows[i] : min;
+		if (stage != ALL_STAGES && stages[rows[i].rank] != stage)
+			continue;
+		max = !max || rows[i].us[kind] > max->us[kind] ? &rows[i] : max;
+		min = !min || rows[i].us[kind] < min->us[kind] ? &rows[i] : min;
 		sum += rows[i].us[kind];
 		all += rows[i].us[COMPUTING] + rows[i].us[COMMUNICATION] + rows[i].us[FREE];
+		ranks++;
 	}
-	double us = max->us[kind] - min->us[kind], share = all > 0 ? us / (all / (double)n) : 0;
-	double mean = sum / (double)n;
+	if (ranks < 2)
+		return (struct spread){0};
+	double us = max->us[kind] - min->us[kind], mean = sum / ranks;
+	return (struct spread){
+		.us = us,
+		.share = all > 0 ? us / (all / ranks) : 0,
+		/* won when the slowest becomes like the mean; waiting ends with the last to come */
+		.gain_us = kind == COMMUNICATION ? mean - min->us[kind] : max->us[kind] - mean,
+		.max = max,
+		.min = min};
+}
+
+static void add(const struct np_advice *self, struct gap *gap, const struct spread *spread)
+{
 	gap->steps++;
-	if (!(share > np_rule_value(self, "slow_rank_gap")))
+	if (!(spread->share > np_rule_value(self, "slow_rank_gap")))
 		return;
 	gap->found++;
-	/* won when the slowest rank becomes like the mean; waiting ends with the last to come */
-	gap->gain_us += kind == COMMUNICATION ? mean - min->us[kind] : max->us[kind] - mean;
-	if (us > gap->us) {
-		gap->us = us;
-		gap->share = share;
-		gap->max = max;
-		gap->min = min;
+	gap->gain_us += spread->gain_us;
+	if (spread->us > gap->widest.us)
+		gap->widest = *spread;
+}
+
+static void judge(const struct np_advice *self, const struct np_step_row *rows, size_t n,
+                  const uint32_t *stages, uint32_t n_stages, struct gaps *gaps)
+{
+	for (size_t k = 0; k < N_KINDS; k++) {
+		struct spread all = spread_of(rows, n, k, stages, ALL_STAGES), widest = {0};
+		for (uint32_t s = 0; n_stages > 1 && s < n_stages; s++) {
+			struct spread spread = spread_of(rows, n, k, stages, s);
+			widest = spread.us > widest.us ? spread : widest;
+		}
+		add(self, &gaps->across[k], &all);
+		add(self, &gaps->within[k], &widest);
 	}
 }
 
@@ -85,29 +125,52 @@ static void add_evidence(struct np_advice *self, struct np_finding *finding,
 	                    row->us[FREE]);
 }
 
-static void tell(struct np_advice *self, const struct np_checker *checker, size_t kind,
-                 const struct gap *gap)
+/* Ranks of different stages of a pipeline have different work: neither card nor host is slow. */
+static bool stages_differ(const struct gap *gap, const uint32_t *stages)
 {
-	const struct np_cluster_rank *slow = &self->cluster->ranks.v[gap->max->rank];
-	const struct np_cluster_rank *fast = &self->cluster->ranks.v[gap->min->rank];
+	uint32_t slow = stages[gap->widest.max->rank], fast = stages[gap->widest.min->rank];
+	return slow != fast && slow != NP_NO_U32 && fast != NP_NO_U32;
+}
+
+static void tell(struct np_advice *self, const struct np_checker *checker, size_t kind,
+                 const struct gap *gap, const uint32_t *stages)
+{
+	const struct np_step_row *max = gap->widest.max, *min = gap->widest.min;
+	const struct np_cluster_rank *slow = &self->cluster->ranks.v[max->rank];
+	const struct np_cluster_rank *fast = &self->cluster->ranks.v[min->rank];
+	bool differ = stages_differ(gap, stages);
 	char name[NP_STEP_NAME_SIZE];
-	struct np_problem_text text = {.code = "ADVICE_SLOW_RANK",
-	                               .count = gap->found,
-	                               .total_us = gap->us,
-	                               .gain_us = gap->gain_us / (double)gap->steps,
-	                               .advice = kinds[kind].advice};
-	struct np_finding *finding = np_advice_problem(
-		self, checker, &text, kinds[kind].title, (long long)slow->rank, gap->us / 1000,
-		(long long)fast->rank, np_step_name(gap->max->step, name), gap->share * 100);
-	add_evidence(self, finding, gap->max);
-	add_evidence(self, finding, gap->min);
-	if (kind == FREE)
+	struct np_problem_text text = {
+		.code = "ADVICE_SLOW_RANK",
+		.count = gap->found,
+		.total_us = gap->widest.us,
+		.gain_us = gap->gain_us / (double)gap->steps,
+		.advice = differ ? NP_N("First share out the layers evenly "
+	                                "(CLUSTER_STAGE_IMBALANCE tells by how much); then "
+	                                "compare the ranks of one stage.")
+	                         : kinds[kind].advice};
+	struct np_finding *finding =
+		np_advice_problem(self, checker, &text, kinds[kind].title, (long long)slow->rank,
+	                          gap->widest.us / 1000, (long long)fast->rank,
+	                          np_step_name(max->step, name), gap->widest.share * 100);
+	add_evidence(self, finding, max);
+	add_evidence(self, finding, min);
+	if (differ) {
+		np_finding_detail(finding,
+		                  "Stages of the pipeline: rank %lld is in stage %u, rank %lld in "
+		                  "stage %u; stages have different work.",
+		                  (long long)slow->rank, stages[max->rank], (long long)fast->rank,
+		                  stages[min->rank]);
+		np_finding_command(finding, "npuprof cluster -m pp_chart,slow_rank %s",
+		                   np_shell_quote(self->report, self->all->input));
+	} else if (kind == FREE) {
 		np_finding_command(finding, "npuprof analyze %s",
 		                   np_shell_quote(self->report, slow->capture->path));
-	else
+	} else {
 		np_finding_command(finding, "npuprof compare %s %s",
 		                   np_shell_quote(self->report, fast->capture->path),
 		                   np_shell_quote(self->report, slow->capture->path));
+	}
 }
 
 static void fill(struct np_advice *self, const struct np_checker *checker,
@@ -128,23 +191,29 @@ static void fill(struct np_advice *self, const struct np_checker *checker,
 static void run(struct np_advice *self, const struct np_checker *checker)
 {
 	struct np_step_rows rows;
-	struct gap gaps[N_KINDS] = {{0}};
-	self->oom |= !np_advice_step_rows(self, &rows);
-	for (size_t i = 0, end; i < rows.n; i = end) {
+	struct gaps gaps = {0};
+	uint32_t n_stages, *stages = np_advice_stages(self, &n_stages);
+	self->oom |= !np_advice_step_rows(self, &rows) || !stages;
+	for (size_t i = 0, end; !self->oom && i < rows.n; i = end) {
 		for (end = i + 1; end < rows.n && rows.v[end].step == rows.v[i].step;)
 			end++;
-		for (size_t k = 0; end - i > 1 && k < N_KINDS; k++)
-			judge(self, &rows.v[i], end - i, k, &gaps[k]);
+		if (end - i > 1)
+			judge(self, &rows.v[i], end - i, stages, n_stages, &gaps);
 	}
-	if (!self->oom && gaps[0].steps == 0)
+	if (!self->oom && gaps.across[0].steps == 0)
 		np_advice_unknown(self, checker,
 		                  "no two ranks have a step of step_trace_time in common");
-	for (size_t k = 0; !self->oom && k < N_KINDS; k++)
-		if (gaps[k].found > 0)
-			tell(self, checker, k, &gaps[k]);
+	for (size_t k = 0; !self->oom && k < N_KINDS; k++) {
+		/* stages that differ are told where their own ranks do not */
+		const struct gap *gap =
+			gaps.within[k].found > 0 ? &gaps.within[k] : &gaps.across[k];
+		if (gap->found > 0)
+			tell(self, checker, k, gap, stages);
+	}
 	if (!self->oom && rows.n > 0)
 		fill(self, checker, &rows);
 	np_vec_release(&rows);
+	np_free(stages);
 }
 
 const struct np_checker np_checker_slow_rank = {

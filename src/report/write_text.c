@@ -162,6 +162,8 @@ static void put_impact(struct writer *self, const struct np_finding *finding)
 	char share[NP_CELL_CHARS];
 	if (!finding->has_impact || (isnan(finding->impact_us) && isnan(finding->impact_share)))
 		return;
+	if (finding->impact_us == 0 && !(finding->impact_share > 0))
+		return; /* an advice without a gain in time */
 	np_buf_add_cstr(self->out, np_tr("  impact: at most"));
 	if (!isnan(finding->impact_us))
 		np_buf_printf(self->out, " %.3f us", finding->impact_us);

@@ -515,12 +515,13 @@ static void vector_operators_are_bound_at_their_thresholds(void **state)
 /* ── which ranks of a pipeline are looked at ── */
 
 /* Eight ranks: tp 2, dp 2, and two stages of ranks 0 to 3 and 4 to 7. */
-static struct np_report *advised_pipeline(struct fixture *f, const char *first, const char *second)
+static struct np_report *advised_pipeline_on(struct fixture *f, enum np_dimension dimension,
+                                             const char *first, const char *second)
 {
 	struct np_captures *all = NULL;
 	struct np_report *report = np_report_new("advise");
 	struct np_advise_options options = {
-		.dimensions = 1U << NP_DIM_COMPUTATION, .no_cache = true, .threads = 2};
+		.dimensions = 1U << dimension, .no_cache = true, .threads = 2};
 	const char *faults[] = {first, second};
 	f->options.ranks = 8;
 	f->options.tp = f->options.pp = 2;
@@ -539,6 +540,11 @@ static struct np_report *advised_pipeline(struct fixture *f, const char *first, 
 	assert_false(report->mistaken);
 	np_captures_free(all);
 	return report;
+}
+
+static struct np_report *advised_pipeline(struct fixture *f, const char *first, const char *second)
+{
+	return advised_pipeline_on(f, NP_DIM_COMPUTATION, first, second);
 }
 
 static size_t about(const struct np_report *report, const char *rank)
@@ -574,6 +580,31 @@ static void stages_with_different_work_are_not_compared(void **state)
 	assert_true(about(report, "rank 2: ") > 0);
 	assert_int_equal(about(report, "rank "), about(report, "rank 2: "));
 	np_report_free(report);
+}
+
+/* How often a finding of slow ranks speaks of stages. */
+static size_t slow_ranks_of_stages(const struct np_report *report)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < report->findings.n; i++) {
+		const struct np_finding *finding = report->findings.v[i];
+		n += strcmp(finding->code, "ADVICE_SLOW_RANK") == 0 && finding->detail &&
+		     strstr(finding->detail, "in stage 1") &&
+		     strstr(finding->advice, "CLUSTER_STAGE_IMBALANCE");
+	}
+	return n;
+}
+
+static void a_stage_with_more_work_is_not_blamed_on_its_card(void **state)
+{
+	struct fixture *f = *state;
+	struct np_report *work = advised_pipeline_on(f, NP_DIM_CLUSTER, "stage-imbalance=1", NULL);
+	assert_true(slow_ranks_of_stages(work) > 0);
+	np_report_free(work);
+	struct np_report *card = advised_pipeline_on(f, NP_DIM_CLUSTER, "slow-rank=2", NULL);
+	assert_true(about(card, "computing: rank 2 takes") > 0);
+	assert_int_equal(slow_ranks_of_stages(card), 0);
+	np_report_free(card);
 }
 
 /* ── what synth plants ── */
@@ -729,6 +760,8 @@ int main(void)
 		cmocka_unit_test(vector_operators_are_bound_at_their_thresholds),
 		cmocka_unit_test_setup_teardown(of_each_stage_the_slowest_rank_is_looked_at, setup,
 	                                        teardown),
+		cmocka_unit_test_setup_teardown(a_stage_with_more_work_is_not_blamed_on_its_card,
+	                                        setup, teardown),
 		cmocka_unit_test_setup_teardown(stages_with_different_work_are_not_compared, setup,
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(
