@@ -24,7 +24,6 @@ NP_TABLE_DESC(, np_digest_commop_facts, "commop_facts", NP_DIGEST_COMMOP_FACTS_C
 #undef NP_TAG
 
 enum {
-	NONE = UINT32_MAX,
 	MAX_COMPAT_ROWS = 4000000, /* the official join multiplies messages by tasks */
 	MAX_MESSAGE = 1 << 16,     /* bytes of a message that is looked at */
 };
@@ -135,7 +134,7 @@ static bool read_fields(struct commop *self, np_str message, struct said *said, 
 	       set(self, said, NP_STR("hcom_"), np_str_from(field[0], 9), field[1], field[2]);
 }
 
-/* *out: row of said, NONE for a message that describes no collective. */
+/* *out: row of said, NP_NO_U32 for a message that describes no collective. */
 static bool read_message(struct commop *self, uint32_t id, uint32_t *out)
 {
 	np_str message = np_intern_get(&self->profile->strings, id);
@@ -144,7 +143,7 @@ static bool read_message(struct commop *self, uint32_t id, uint32_t *out)
 	struct said said;
 	*out = np_map_get(&self->known, id, unknown);
 	if (*out != unknown) {
-		*out = *out == nothing ? (uint32_t)NONE : *out;
+		*out = *out == nothing ? NP_NO_U32 : *out;
 		return true;
 	}
 	if (message.len > MAX_MESSAGE)
@@ -154,7 +153,7 @@ static bool read_message(struct commop *self, uint32_t id, uint32_t *out)
 		ok = read_escaped(self, message, &said, &found);
 	else if (np_str_starts(message, NP_STR("comm:")))
 		ok = read_fields(self, message, &said, &found);
-	*out = found ? (uint32_t)self->said.n : (uint32_t)NONE;
+	*out = found ? (uint32_t)self->said.n : NP_NO_U32;
 	return ok && (!found || np_vec_push(&self->said, said)) &&
 	       np_map_put(&self->known, id, found ? *out : nothing);
 }
@@ -230,7 +229,7 @@ static bool add_all(struct commop *self)
 		if (m->start_ns[i] < self->job->from_ns || m->start_ns[i] > self->job->to_ns)
 			continue;
 		ok = read_message(self, m->message[i], &said);
-		if (!ok || said == NONE)
+		if (!ok || said == NP_NO_U32)
 			continue;
 		self->messages++;
 		ok = self->job->options->compat ? add_official(self, i, said) : add(self, i, said);

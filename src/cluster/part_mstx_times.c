@@ -82,8 +82,6 @@ struct marks {
 	uint32_t *below; /* of a start: the start before it that is still open */
 };
 
-enum { NONE = UINT32_MAX };
-
 static void release_marks(struct marks *self)
 {
 	np_free(self->row);
@@ -115,7 +113,7 @@ static bool collect_marks(struct times *self, struct marks *marks)
 		marks->pid[k] = m->pid[i];
 		marks->tid[k] = m->tid[i];
 		marks->stop[k] = stop;
-		marks->begin[k] = NONE;
+		marks->begin[k] = NP_NO_U32;
 		np_str base = np_str_sub(name, 0, name.len - (start ? 6 : 5));
 		marks->base[k] = np_intern_add(&self->job->digest->strings, base);
 		ok = marks->base[k] != NP_ID_NONE;
@@ -130,13 +128,13 @@ static bool pair_marks(struct marks *marks)
 	struct np_groups groups;
 	bool ok = np_group_rows(marks->n, keys, 3, &groups);
 	for (size_t g = 0; ok && g < groups.n; g++) {
-		uint32_t open = NONE;
+		uint32_t open = NP_NO_U32;
 		for (size_t i = groups.start[g]; i < groups.start[g + 1]; i++) {
 			uint32_t k = groups.order[i];
 			if (!marks->stop[k]) {
 				marks->below[k] = open;
 				open = k;
-			} else if (open != NONE) {
+			} else if (open != NP_NO_U32) {
 				marks->begin[k] = open;
 				marks->begin[open] = k; /* so a start without is alone */
 				open = marks->below[open];
@@ -161,7 +159,7 @@ static bool add_marks(struct times *self)
 	struct marks marks = {0};
 	bool ok = collect_marks(self, &marks) && pair_marks(&marks);
 	for (size_t k = 0; ok && k < marks.n; k++) {
-		if (marks.begin[k] == NONE) {
+		if (marks.begin[k] == NP_NO_U32) {
 			ok = add_lone(self, marks.row[k]);
 			continue;
 		}

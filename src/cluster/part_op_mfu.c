@@ -22,8 +22,6 @@ NP_TABLE_DESC(, np_digest_op_mfu, "op_mfu", NP_DIGEST_OP_MFU_COLUMNS)
 NP_TABLE_DESC(, np_digest_mfu_facts, "mfu_facts", NP_DIGEST_MFU_FACTS_COLUMNS)
 #undef NP_TAG
 
-enum { NONE = UINT32_MAX };
-
 struct flops_range {
 	np_ns start, end;
 	double flops;
@@ -38,7 +36,7 @@ struct mfu {
 	const struct np_profile *profile;
 	struct np_launches launches;
 	NP_VEC(struct flops_range) ranges;
-	uint32_t *range_of; /* by row of kernels, or NONE */
+	uint32_t *range_of; /* by row of kernels, or NP_NO_U32 */
 	double *by_launch;  /* NaN where there is none */
 };
 
@@ -60,7 +58,7 @@ static bool collect_ranges(struct mfu *self)
 	bool ok = true;
 	for (size_t i = 0; ok && domain != NP_ID_NONE && i < m->n; i++) {
 		struct flops_range range = {
-			.start = m->start_ns[i], .end = m->end_ns[i], .first = NONE};
+			.start = m->start_ns[i], .end = m->end_ns[i], .first = NP_NO_U32};
 		if (m->event_type[i] != NP_MSTX_START_END || m->domain[i] != domain)
 			continue;
 		np_str flops = np_str_cut(np_intern_get(strings, m->message[i]), '-', &range.name);
@@ -90,7 +88,7 @@ static bool assign(struct mfu *self)
 	size_t next = 0;
 	bool ok = (self->range_of = np_realloc(NULL, k->n + 1, sizeof(uint32_t))) != NULL;
 	for (size_t i = 0; ok && i < k->n; i++)
-		self->range_of[i] = NONE;
+		self->range_of[i] = NP_NO_U32;
 	for (size_t i = 0; ok && i < self->launches.n; i++) {
 		const struct np_launch *launch = &self->launches.v[i];
 		if (launch->kind != NP_LAUNCH_COMPUTE)
@@ -100,13 +98,13 @@ static bool assign(struct mfu *self)
 			ok = np_vec_push(&open, (uint32_t)next++);
 		while (open.n > 0 && self->ranges.v[open.v[open.n - 1]].end < launch->op_start_ns)
 			open.n--;
-		if (!ok || open.n == 0 || self->range_of[launch->row] != NONE ||
+		if (!ok || open.n == 0 || self->range_of[launch->row] != NP_NO_U32 ||
 		    !counts(self, launch->row))
 			continue;
 		struct flops_range *range = &self->ranges.v[open.v[open.n - 1]];
 		self->range_of[launch->row] = open.v[open.n - 1];
 		range->total += launch->end_ns - launch->start_ns;
-		range->first = range->first == NONE ? launch->row : range->first;
+		range->first = range->first == NP_NO_U32 ? launch->row : range->first;
 	}
 	np_vec_release(&open);
 	return ok;
@@ -143,7 +141,7 @@ static void set_peaks(struct mfu *self)
 	for (size_t i = 0; i < self->ranges.n; i++) {
 		struct flops_range *range = &self->ranges.v[i];
 		np_str types = {0}, rest;
-		if (range->first != NONE && range->first < s->n)
+		if (range->first != NP_NO_U32 && range->first < s->n)
 			types = np_intern_get(&self->profile->strings, s->in_dtypes[range->first]);
 		types = np_str_cut(types, ';', &rest);
 		range->peak = cycles(self->job->capture) * per_cycle(np_str_trim(types));
@@ -209,9 +207,9 @@ static bool add_rows(struct mfu *self)
 	for (size_t i = 0; self->by_launch && i < self->launches.n; i++) {
 		const struct np_launch *launch = &self->launches.v[i];
 		self->by_launch[i] = NAN;
-		uint32_t at = launch->kind == NP_LAUNCH_COMPUTE ? self->range_of[launch->row]
-		                                                : (uint32_t)NONE;
-		if (at == NONE || self->ranges.v[at].peak <= 0 ||
+		uint32_t at =
+			launch->kind == NP_LAUNCH_COMPUTE ? self->range_of[launch->row] : NP_NO_U32;
+		if (at == NP_NO_U32 || self->ranges.v[at].peak <= 0 ||
 		    launch->end_ns <= launch->start_ns)
 			continue;
 		if (!add_row(self, i, &self->ranges.v[at]))
