@@ -54,6 +54,14 @@ static bool resize(struct np_map *self, size_t slots)
 	return true;
 }
 
+bool np_map_reserve(struct np_map *self, size_t n)
+{
+	size_t slots = self->slots ? self->mask + 1 : 64;
+	while (slots / 2 <= n && slots <= SIZE_MAX / 4)
+		slots *= 2;
+	return (self->slots && slots == self->mask + 1) || resize(self, slots);
+}
+
 bool np_map_put(struct np_map *self, uint64_t key, uint32_t value)
 {
 	if ((!self->slots || (self->n + 1) * 2 > self->mask) &&

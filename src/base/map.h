@@ -20,6 +20,9 @@ struct np_map {
 void np_map_init(struct np_map *self);
 void np_map_release(struct np_map *self);
 
+/* Room for `n` keys, so that putting them moves none. false: out of memory. */
+bool np_map_reserve(struct np_map *self, size_t n);
+
 /* Set key to value (not UINT32_MAX), replacing an older one. false: out of memory. */
 bool np_map_put(struct np_map *self, uint64_t key, uint32_t value);
 

@@ -126,9 +126,11 @@ bool np_str_to_u64(np_str text, uint64_t *out)
 {
 	if (text.len == 0 || text.len > 20)
 		return false;
-	uint64_t value = 0;
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned digit = (unsigned)(unsigned char)text.ptr[i] - '0';
+	const char *p = text.ptr, *end = p + text.len;
+	uint64_t value;
+	(void)np_digits(&p, end, &value); /* as many as cannot overflow */
+	for (; p < end; p++) {
+		unsigned digit = (unsigned)(unsigned char)*p - '0';
 		if (digit > 9 || __builtin_mul_overflow(value, 10u, &value) ||
 		    __builtin_add_overflow(value, digit, &value))
 			return false;

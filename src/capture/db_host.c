@@ -269,6 +269,7 @@ static enum np_status scan_host(struct np_dbl *self)
 	                                   "connectionId", "message", "eventType"};
 	static const char *const gc[] = {"startNs", "endNs", "globalTid"};
 	struct np_dbl_host *host = self->host;
+	struct np_profile *profile = self->profile;
 	bool found[4];
 	NP_TRY(scan_layers(self));
 	NP_TRY(np_dbl_scan(self, "CONNECTION_IDS", connections, 2, connection_row,
@@ -278,6 +279,10 @@ static enum np_status scan_host(struct np_dbl *self)
 		if (!keep_stack(self))
 			return np_err_nomem(self->err);
 	}
+	np_dbl_expect(self, &profile->host_ops, &np_host_ops_desc, "PYTORCH_API", "CANN_API");
+	if (self->what & NP_HOST_CONNS)
+		np_dbl_expect(self, &profile->host_conns, &np_host_conns_desc, "CONNECTION_IDS",
+		              NULL);
 	NP_TRY(np_dbl_scan(self, "PYTORCH_API", torch, NP_DBL_COUNT(torch), torch_row, &found[0]));
 	NP_TRY(scan_cann(self, &found[1]));
 	NP_TRY(np_dbl_scan(self, "MSTX_EVENTS", mstx, NP_DBL_COUNT(mstx), mstx_row, &found[2]));
@@ -293,6 +298,7 @@ static enum np_status scan_cann_alone(struct np_dbl *self)
 {
 	bool found;
 	NP_TRY(scan_layers(self));
+	np_dbl_expect(self, &self->profile->host_ops, &np_host_ops_desc, "CANN_API", NULL);
 	NP_TRY(scan_cann(self, &found));
 	if (found)
 		self->profile->loaded |= NP_HOST_CANN;

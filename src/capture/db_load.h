@@ -81,6 +81,14 @@ typedef enum np_status np_dbl_row(struct np_dbl *load, const struct np_db_value 
 enum np_status np_dbl_scan(struct np_dbl *load, const char *table, const char *const *columns,
                            size_t n_columns, np_dbl_row *each, bool *found);
 
+/*
+ * Room in a table of the profile (as np_rows_reserve() takes it) for the rows of one or two
+ * (NULL) tables of the database, so that its columns need not move while they grow. Where it
+ * fails they grow.
+ */
+void np_dbl_expect(struct np_dbl *load, void *rows, const struct np_table_desc *desc,
+                   const char *table, const char *and);
+
 #define NP_DBL_COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* ── values ── */

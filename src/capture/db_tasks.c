@@ -251,6 +251,11 @@ enum np_status np_dbl_read_tasks(struct np_dbl *self)
 {
 	bool compute = false, tasks = false;
 	self->tasks_seen = true;
+	if (self->what & NP_TASKS)
+		np_dbl_expect(self, &self->profile->tasks, &np_tasks_desc, "TASK", NULL);
+	if (self->what & NP_KERNELS)
+		np_dbl_expect(self, &self->profile->kernels, &np_kernels_desc, "COMPUTE_TASK_INFO",
+		              "COMMUNICATION_OP");
 	if (self->what & (NP_KERNELS | NP_TASKS | NP_HOST_OPS))
 		NP_TRY(np_dbl_scan(self, "COMPUTE_TASK_INFO", compute_columns, N_COMPUTE,
 		                   compute_row, &compute));

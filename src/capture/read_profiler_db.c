@@ -50,6 +50,15 @@ enum np_status np_dbl_scan(struct np_dbl *self, const char *table, const char *c
 	return st;
 }
 
+void np_dbl_expect(struct np_dbl *self, void *rows, const struct np_table_desc *desc,
+                   const char *table, const char *and)
+{
+	int64_t n = np_db_count(self->db, table), more = and? np_db_count(self->db, and) : 0;
+	size_t need = ((const struct np_rows *)rows)->n;
+	need += (n > 0 ? (size_t)n : 0) + (more > 0 ? (size_t)more : 0);
+	(void)np_rows_reserve(rows, desc, need);
+}
+
 /* ── values ── */
 
 double np_dbl_double(const struct np_db_value *value)

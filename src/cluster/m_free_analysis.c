@@ -82,6 +82,34 @@ static int by_length(const void *a, const void *b)
 	return by_gap_start(a, b);
 }
 
+/* Below every gap of a heap are only longer ones. */
+static void sift_down(struct gap *heap, size_t n, size_t at)
+{
+	for (size_t child; (child = 2 * at + 1) < n; at = child) {
+		child += child + 1 < n && by_length(&heap[child + 1], &heap[child]) > 0;
+		if (by_length(&heap[at], &heap[child]) >= 0)
+			return;
+		struct gap swap = heap[at];
+		heap[at] = heap[child];
+		heap[child] = swap;
+	}
+}
+
+/* The `top` longest to the front, in no order; how many they are. */
+static size_t keep_longest(struct gap *gaps, size_t n, size_t top)
+{
+	if (top == 0 || n <= top)
+		return n < top ? n : top;
+	for (size_t i = top / 2; i-- > 0;)
+		sift_down(gaps, top, i);
+	for (size_t i = top; i < n; i++)
+		if (by_length(&gaps[i], &gaps[0]) < 0) {
+			gaps[0] = gaps[i];
+			sift_down(gaps, top, 0);
+		}
+	return top;
+}
+
 static bool find_busy(struct work *self)
 {
 	const struct np_kernels *kernels = &self->profile->kernels;
@@ -112,8 +140,7 @@ static bool find_gaps(struct work *self, size_t top)
 				(struct gap){reach, self->busy[i].start, NP_NO_U32};
 		reach = self->busy[i].end > reach ? self->busy[i].end : reach;
 	}
-	qsort(self->gaps, self->n_gaps, sizeof *self->gaps, by_length);
-	self->n_gaps = self->n_gaps < top ? self->n_gaps : top;
+	self->n_gaps = keep_longest(self->gaps, self->n_gaps, top);
 	qsort(self->gaps, self->n_gaps, sizeof *self->gaps, by_gap_start);
 	return true;
 }

@@ -6,6 +6,9 @@
 static bool index_cann(const struct np_profile *profile, struct np_map *out)
 {
 	const struct np_host_ops *ops = &profile->host_ops;
+	/* a launch for each task, as a rule */
+	if (!np_map_reserve(out, profile->tasks.n < ops->n ? profile->tasks.n : ops->n))
+		return false;
 	for (size_t i = ops->n; i-- > 0;)
 		if (np_is_cann_layer(ops->layer[i]) && ops->conn[i] != NP_NO_I64 &&
 		    !np_map_put(out, (uint64_t)ops->conn[i], (uint32_t)i))
@@ -16,6 +19,8 @@ static bool index_cann(const struct np_profile *profile, struct np_map *out)
 static bool index_torch(const struct np_profile *profile, struct np_map *out)
 {
 	const struct np_host_conns *conns = &profile->host_conns;
+	if (!np_map_reserve(out, conns->n))
+		return false;
 	for (size_t i = conns->n; i-- > 0;)
 		if (!np_map_put(out, (uint64_t)conns->conn[i], conns->op[i]))
 			return false;

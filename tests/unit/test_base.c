@@ -106,6 +106,19 @@ static void integers_know_their_range(void **state)
 	assert_false(np_str_to_i64(NP_STR("9223372036854775808"), &i));
 	assert_true(np_str_to_u64(NP_STR("18446744073709551615"), &u) && u == UINT64_MAX);
 	assert_false(np_str_to_u64(NP_STR("18446744073709551616"), &u));
+	/* something else among the digits, wherever they are read eight at a time or one by one */
+	char text[] = "12345678901234567890";
+	for (size_t len = 1; len < sizeof text; len++) {
+		u = 0;
+		assert_true(np_str_to_u64((np_str){text, len}, &u) && u % 10 == len % 10);
+		for (size_t at = 0; at < len; at++) {
+			char digit = text[at];
+			text[at] = at % 2 ? ':' : ' ';
+			assert_false(np_str_to_u64((np_str){text, len}, &u));
+			text[at] = digit;
+		}
+	}
+	assert_false(np_str_to_u64(NP_STR("000000000000000000001"), &u));
 	assert_false(np_str_to_i64(NP_STR(""), &i));
 	assert_false(np_str_to_i64(NP_STR("-"), &i));
 	assert_int_equal(np_num_i64(NP_STR(" 3.0\t"), &i), NP_NUM_OK);
@@ -142,6 +155,17 @@ static void a_map_finds_what_was_put(void **state)
 		assert_int_equal(np_map_get(&map, i << 32, 99), i);
 	assert_int_equal(np_map_get(&map, 7, 99), 99);
 	assert_int_equal(map.n, 20000);
+	np_map_release(&map);
+	/* room keeps what is there, and needs no key */
+	np_map_init(&map);
+	assert_true(np_map_reserve(&map, 0));
+	assert_int_equal(np_map_get(&map, 1, 99), 99);
+	assert_true(np_map_put(&map, 5, 1));
+	assert_true(np_map_reserve(&map, 100000));
+	assert_true(np_map_reserve(&map, 10));
+	assert_int_equal(np_map_get(&map, 5, 99), 1);
+	assert_false(np_map_reserve(&map, SIZE_MAX / 4));
+	assert_int_equal(np_map_get(&map, 5, 99), 1);
 	np_map_release(&map);
 }
 

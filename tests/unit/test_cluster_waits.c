@@ -148,6 +148,42 @@ static void what_is_unknown_is_told(void **state)
 	assert_string_equal(reason_of(np_profile_new(), false), "");
 }
 
+/* Gaps of 1 to 13 ns, three of each, in no order: the longest come first, of equal ones the
+ * earliest. */
+static void the_longest_gaps_come_first(void **state)
+{
+	(void)state;
+	enum { LENGTHS = 13, GAPS = 3 * LENGTHS };
+	for (uint64_t top = 1; top <= GAPS + 1; top++) {
+		const struct np_cluster_options options = {.top = top};
+		struct unit_rank rank = {0};
+		struct np_report *report = np_report_new("cluster");
+		struct np_profile *p = np_profile_new();
+		np_ns at = 1000;
+		add_kernel(p, "k", at, 10, 1, NULL);
+		for (int i = 1; i <= GAPS; i++) {
+			at += 10 + 1 + i * 5 % LENGTHS;
+			add_kernel(p, "k", at, 10, 1, NULL);
+		}
+		assert_int_equal(map_part(np_recipe_free_analysis.parts[0], &rank, p, &options, 0,
+		                          INT64_MAX),
+		                 NP_OK);
+		assert_int_equal(reduce_ranks(&np_recipe_free_analysis, &rank, 1, &options, report),
+		                 NP_OK);
+		const struct np_table *table = table_of(report, "FreeAnalysis");
+		size_t rows = np_table_rows(table);
+		assert_int_equal(rows, top < GAPS ? top : GAPS);
+		for (size_t r = 0; r < rows; r++) {
+			double expected = (double)(LENGTHS - r / 3) / 1000;
+			assert_true(fabs(np_table_cell(table, r, 3)->r - expected) < 1e-9);
+			assert_true(r % 3 == 0 || np_str_cmp(np_table_cell(table, r - 1, 1)->s,
+			                                     np_table_cell(table, r, 1)->s) < 0);
+		}
+		np_profile_free(p);
+		np_report_free(report);
+	}
+}
+
 /* ── computational_op_masking ── */
 
 static void what_computing_hides_is_not_counted(void **state)
@@ -330,6 +366,7 @@ int main(void)
 		cmocka_unit_test(a_gap_has_the_layer_that_was_late),
 		cmocka_unit_test(other_tasks_in_the_gap_come_first),
 		cmocka_unit_test(what_is_unknown_is_told),
+		cmocka_unit_test(the_longest_gaps_come_first),
 		cmocka_unit_test(what_computing_hides_is_not_counted),
 		cmocka_unit_test(sends_find_their_receives),
 		cmocka_unit_test(the_wait_is_the_gap_before),
