@@ -164,14 +164,14 @@ struct found {
 static void judge(struct np_advice *self, const struct np_checker *checker, const struct all *all,
                   const struct op *op, double limit_ms, struct found *found)
 {
-	const struct seen *worst = &all->v[op->from];
-	double least = worst->elapse_ms;
+	const struct seen *worst = NULL;
+	double least = INFINITY;
 	for (size_t i = op->from; i < op->end; i++) {
-		worst = all->v[i].ms > worst->ms ? &all->v[i] : worst;
+		worst = !worst || all->v[i].ms > worst->ms ? &all->v[i] : worst;
 		least = fmin(least, all->v[i].elapse_ms);
 	}
 	/* a rank that was done sooner has only been waited for */
-	if (!(worst->ms > limit_ms) || op->ranks > op->slow_ranks)
+	if (!worst || !(worst->ms > limit_ms) || op->ranks > op->slow_ranks)
 		return;
 	if (!found->table)
 		found->table = NP_ADVICE_TABLE(self, checker, columns);
@@ -221,7 +221,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 		qsort(all.v, all.n, sizeof *all.v, by_op);
 	self->oom |= !group(&all, &ops);
 	count_ranks(self, &all, &ops);
-	for (size_t i = 0; !self->oom && i < ops.n; i++)
+	for (size_t i = 0; !self->oom && all.n > 0 && i < ops.n; i++)
 		judge(self, checker, &all, &ops.v[i], limit_ms, &found);
 	if (found.ops > 0)
 		tell(self, checker, &found);

@@ -118,7 +118,7 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 			judge(self, &rows.v[i], end - i, k, &gaps[k]);
 	}
 	for (unsigned k = 0; !self->oom && k < NP_N_LINK_KINDS; k++)
-		if (gaps[k].found > 0)
+		if (gaps[k].row)
 			tell(self, checker, k, &gaps[k]);
 	if (!self->oom && rows.n > 0)
 		fill(self, checker, &rows);

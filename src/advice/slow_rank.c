@@ -77,8 +77,8 @@ static struct spread spread_of(const struct np_step_row *rows, size_t n, size_t 
 		all += rows[i].us[COMPUTING] + rows[i].us[COMMUNICATION] + rows[i].us[FREE];
 		ranks++;
 	}
-	if (ranks < 2)
-		return (struct spread){0};
+	if (!max || !min || max == min)
+		return (struct spread){0}; /* one rank, or all alike */
 	double us = max->us[kind] - min->us[kind], mean = sum / ranks;
 	return (struct spread){
 		.us = us,
@@ -206,8 +206,8 @@ static void run(struct np_advice *self, const struct np_checker *checker)
 	for (size_t k = 0; !self->oom && k < N_KINDS; k++) {
 		/* stages that differ are told where their own ranks do not */
 		const struct gap *gap =
-			gaps.within[k].found > 0 ? &gaps.within[k] : &gaps.across[k];
-		if (gap->found > 0)
+			gaps.within[k].widest.max ? &gaps.within[k] : &gaps.across[k];
+		if (gap->widest.max)
 			tell(self, checker, k, gap, stages);
 	}
 	if (!self->oom && rows.n > 0)

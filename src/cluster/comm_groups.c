@@ -32,6 +32,8 @@ static bool note(struct collect *self, np_id name, bool p2p, int64_t rank)
 		    !np_map_put(&self->groups->index, key_of(name, p2p), row))
 			return false;
 	}
+	if (row >= self->v.n)
+		return false;
 	struct seen *seen = &self->v.v[row];
 	if (seen->ranks.n > 0 && seen->ranks.v[seen->ranks.n - 1] == rank)
 		return true;
@@ -107,7 +109,7 @@ static bool name_groups(struct collect *self, const struct np_cluster *cluster)
 		if (!np_str_to_u64(name, &hash))
 			hash = np_group_hash(name);
 		uint32_t row = np_map_get(&by_hash, hash, UINT32_MAX);
-		group->info = row == UINT32_MAX ? NULL : infos.v[row];
+		group->info = row < infos.n ? infos.v[row] : NULL;
 	}
 	np_vec_release(&infos);
 	np_map_release(&by_hash);

@@ -378,7 +378,7 @@ static void refine(struct fit *self)
 			break;
 	}
 	refine_truth(self);
-	if (self->start[1] > 0)
+	if (self->seen.n > 0 && self->start[1] > 0)
 		diag->domains.v[0].spread = spread_of(self, 0, self->start[1]);
 }
 

@@ -300,7 +300,8 @@ static bool match_bucket(struct match *self, size_t start, size_t end)
 	size_t n = reference.end - reference.start;
 	if (!np_vec_reserve(&self->slots, n * n_runs))
 		return false;
-	memset(self->slots.v, 0, n * n_runs * sizeof *self->slots.v);
+	if (n * n_runs > 0)
+		memset(self->slots.v, 0, n * n_runs * sizeof *self->slots.v);
 	self->align.reference = reference;
 	for (size_t r = 0; r < n_runs; r++) {
 		if (!align_run(&self->align, self->runs[r]))

@@ -193,9 +193,11 @@ static bool backward(struct modules *self)
 	struct flows flows = {0};
 	struct np_module_tree tree = {0};
 	size_t n = 0;
-	bool ok = np_vec_reserve(&spans, self->spans.n + 1);
+	bool ok = true;
+	if (self->spans.n == 0)
+		return true;
 	for (size_t i = 0; ok && i < self->spans.n; i++)
-		spans.v[spans.n++] = self->spans.v[i];
+		ok = np_vec_push(&spans, self->spans.v[i]);
 	ok = ok && collect_flows(self->profile, &spans, &flows);
 	uint32_t *owner = ok ? np_calloc(flows.n + 1, sizeof *owner) : NULL;
 	ok = owner && np_module_tree_build(&tree, &self->names, spans.v, spans.n, owner);

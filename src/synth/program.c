@@ -116,10 +116,11 @@ void np_synth_group_name(const struct np_synth_plan *plan, const struct np_synth
 		return;
 	}
 	uint32_t host = group->first / plan->cards;
+	int64_t begun_us = plan->options.start_epoch_ns / 1000 - 60000000;
 	(void)snprintf(out, NP_SYNTH_GROUP_NAME, "10.%u.%u.%u%%enp189s0f%u_%u_%u_%lld", host >> 16,
 	               host >> 8 & 255, host & 255, group->first % plan->cards % 4,
 	               60000 + group->first % plan->cards, group->number,
-	               (long long)(plan->options.start_epoch_ns / 1000 - 60000000 + group->number));
+	               (long long)begun_us + group->number);
 }
 
 static enum np_status make_groups(struct np_synth_plan *self, struct np_err *err)
@@ -282,7 +283,7 @@ static void make_stage(struct maker *self, uint32_t stage)
 			pair = 1;
 		make_comm(self, back ? NP_DIM_NEXT : NP_DIM_PREV, NP_COLL_RECEIVE, PP_BYTES);
 		make_wait(self);
-		make_open(self, back ? NP_MARK_BACKWARD : NP_MARK_FORWARD, m % micro);
+		make_open(self, back ? NP_MARK_BACKWARD : NP_MARK_FORWARD, back ? m - micro : m);
 		self->pair = pair;
 		for (uint32_t l = 0; l < layers; l++) {
 			self->last_layer = last && l + 1 == layers;
