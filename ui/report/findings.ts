@@ -34,6 +34,7 @@ function evidenceItem(evidence: Evidence): HTMLElement {
 
 function impactText(finding: Finding): string {
 	const parts: string[] = [];
+	if (finding.impact_us === 0 && !finding.impact_share) return ""; // advice without a gain in time
 	if (finding.impact_us !== null)
 		parts.push(`${finding.impact_us.toLocaleString("en-US", { maximumFractionDigits: 3 })} us`);
 	if (finding.impact_share !== null) parts.push(word("of_step", percent(finding.impact_share)));
