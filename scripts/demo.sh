@@ -1,6 +1,7 @@
 #!/bin/bash
 # What `make demo` shows: a capture of two ranks made by `npuprof synth`, a look
-# at it, the gate's verdict, and the same for a broken one. Safe to run again.
+# at it, the gate's verdict, the same for a broken one, and who slows down eight
+# ranks. Safe to run again.
 #
 #   scripts/demo.sh [PATH OF npuprof]
 set -u
@@ -33,13 +34,17 @@ show 0 info "$out/good"
 show 0 check "$out/good" --start-marker "$out/.start"
 show 0 synth "$out/broken" --ranks 2 --fault na-metrics --fault truncated-trace=1
 show 1 check "$out/broken" --start-marker "$out/.start"
+show 0 synth "$out/slow" --ranks 8 --fault slow-rank=5
+show 0 cluster "$out/slow" --no-cache
 
 cat <<END
 
 Look at the two verdicts above: the first capture passes all checks (exit status 0), the second
-fails (1), and each finding ends in the command that repairs it. The captures lie in $out.
+fails (1), and each finding ends in the command that repairs it. Of the eight ranks rank 5 was made
+slow. The captures lie in $out.
 Next:
   $npuprof info $out/good --json
+  $npuprof advise $out/slow -o $out/advice
   $npuprof synth --list-faults
   $npuprof help check
   make check                    all tests
