@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/cells.h"
+#include "profile/search.h"
 
 /* config.json of the official tool, which its users may change; these are its defaults */
 enum { DIFF_WAIT_NS = 100000, ALIGNED_NS = 1000000 };
@@ -163,19 +164,6 @@ void np_look_free(struct np_look *self)
 
 /* ── device or host? ── */
 
-static size_t first_from(const np_ns *starts, size_t n, np_ns ts)
-{
-	size_t low = 0, high = n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (starts[mid] < ts)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* Tasks launched between the fast rank's start of the op and the slow one's end, by the slow
  * rank's clock: the ends of a collective are at one time. */
 static void count_bound(const struct np_look_pair *pair, size_t *n, size_t *n_device)
@@ -186,7 +174,7 @@ static void count_bound(const struct np_look_pair *pair, size_t *n, size_t *n_de
 	uint32_t launch = np_intern_find(&look->profile->strings, NP_STR("launch"));
 	np_ns from = pair->fast_start - (pair->fast_end - pair->slow_end);
 	*n = *n_device = 0;
-	for (size_t i = first_from(tasks->start_ns, tasks->n, from + 1);
+	for (size_t i = np_first_from(tasks->start_ns, tasks->n, from + 1);
 	     i < tasks->n && tasks->start_ns[i] < pair->slow_end; i++) {
 		uint32_t cann = look->links.cann[i], torch = look->links.torch[i];
 		if (tasks->start_ns[i] + tasks->dur_ns[i] >= pair->slow_end || cann == NP_NO_U32 ||
@@ -238,13 +226,13 @@ static bool walk_lists(const struct np_look_pair *pair, const struct np_look_lis
 	np_ns shift = pair->fast_end - pair->slow_end;
 	np_ns slow_to = whole ? INT64_MAX : pair->slow_start;
 	np_ns fast_to = whole ? INT64_MAX : pair->fast_start;
-	size_t limit = first_from(fast->start, fast->n, fast_to);
+	size_t limit = np_first_from(fast->start, fast->n, fast_to);
 	uint32_t *cursor = np_realloc(NULL, fast->n_names + 1, sizeof *cursor);
 	*out = (struct walk){0};
 	if (!cursor)
 		return false;
 	memcpy(cursor, fast->last, fast->n_names * sizeof *cursor);
-	for (size_t i = first_from(slow->start, slow->n, slow_to); i-- > 0;) {
+	for (size_t i = np_first_from(slow->start, slow->n, slow_to); i-- > 0;) {
 		if (slow->end[i] >= slow_to)
 			continue;
 		uint32_t name = translate(pair, slow->name[i]);

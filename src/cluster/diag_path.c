@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "profile/search.h"
 #include "report/lang.h"
 
 enum { LOOK_BACK = 64, HIDDEN_NS = 1000 };
@@ -79,14 +80,7 @@ static bool is_exposed(const struct np_timeline_ops *ops, uint32_t row)
 static uint32_t op_before(const struct walk *self)
 {
 	const struct np_timeline_ops *ops = ops_of(self);
-	size_t low = 0, high = ops->n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (ops->start_ns[mid] < self->at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = np_first_from(ops->start_ns, ops->n, self->at);
 	uint32_t best = NP_DIAG_NONE;
 	np_ns latest = INT64_MIN;
 	for (size_t row = low, n = 0; row-- > 0 && n < LOOK_BACK; n++) {
@@ -141,14 +135,7 @@ static void cross(struct walk *self, uint32_t row)
 
 static size_t step_of(const struct np_timeline_steps *steps, int64_t id)
 {
-	size_t low = 0, high = steps->n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (steps->step[mid] < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = np_first_from(steps->step, steps->n, id);
 	return low < steps->n && steps->step[low] == id && steps->start_ns[low] != NP_NO_I64
 	               ? low
 	               : SIZE_MAX;

@@ -15,6 +15,7 @@
 #include "cluster/cells.h"
 #include "cluster/internal.h"
 #include "cluster/task_links.h"
+#include "profile/search.h"
 
 enum { DEFAULT_TOP = 10, WAIT_NS = 50000 };
 
@@ -180,19 +181,6 @@ static void find_previous(struct work *self)
 	}
 }
 
-static size_t first_from(const struct np_tasks *tasks, np_ns ts)
-{
-	size_t low = 0, high = tasks->n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (tasks->start_ns[mid] < ts)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* ── reasons ── */
 
 struct count {
@@ -230,7 +218,7 @@ static bool running_reason(const struct work *self, const struct gap *gap, struc
 	counts types = {0};
 	np_ns reach = gap->start, longest = 0;
 	bool ok = true;
-	for (size_t i = first_from(tasks, gap->start + 1);
+	for (size_t i = np_first_from(tasks->start_ns, tasks->n, gap->start + 1);
 	     ok && i < tasks->n && tasks->start_ns[i] < gap->end; i++) {
 		np_ns end = tasks->start_ns[i] + tasks->dur_ns[i];
 		if (end >= gap->end)
@@ -320,7 +308,7 @@ static bool explain(const struct work *self, const struct gap *gap, struct np_bu
 		return false;
 	if (any)
 		return true;
-	size_t next = first_from(tasks, gap->end);
+	size_t next = np_first_from(tasks->start_ns, tasks->n, gap->end);
 	if (gap->prev == NP_NO_U32 || next >= tasks->n) {
 		np_buf_add_cstr(out, "Skip free analysis due to no prev or next task.");
 		return true;

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "cluster/timeline.h"
 #include "profile/interval.h"
+#include "profile/search.h"
 
 #define NP_TAG np_timeline_ops
 NP_TABLE_DESC(, np_timeline_ops, "timeline_ops", NP_TIMELINE_OPS_COLUMNS)
@@ -133,14 +134,7 @@ static bool is_total(np_str name)
 static size_t kernel_at(const struct np_kernels *k, uint32_t name, np_ns start)
 {
 	enum { NEAR_NS = 1000 };
-	size_t low = 0, high = k->n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (k->start_ns[mid] < start - NEAR_NS)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = np_first_from(k->start_ns, k->n, start - NEAR_NS);
 	for (; low < k->n && k->start_ns[low] <= start + NEAR_NS; low++)
 		if (k->name[low] == name)
 			return low;

@@ -1,5 +1,7 @@
 #include "cluster/task_links.h"
 
+#include "profile/search.h"
+
 /* ── connection ids ── */
 
 /* The first row of each connection. Rows from the last to the first, so that it wins. */
@@ -47,24 +49,11 @@ static bool link_connections(const struct np_profile *profile, struct np_task_li
 
 /* ── arrows ── */
 
-static size_t first_at(const np_ns *starts, size_t n, np_ns ts)
-{
-	size_t low = 0, high = n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (starts[mid] < ts)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* The operator of the thread that starts there. */
 static uint32_t op_at(const struct np_host_ops *ops, np_ns ts, uint32_t tid)
 {
-	for (size_t i = first_at(ops->start_ns, ops->n, ts); i < ops->n && ops->start_ns[i] == ts;
-	     i++)
+	for (size_t i = np_first_from(ops->start_ns, ops->n, ts);
+	     i < ops->n && ops->start_ns[i] == ts; i++)
 		if (ops->tid[i] == tid && !np_is_cann_layer(ops->layer[i]))
 			return (uint32_t)i;
 	return NP_NO_U32;
@@ -73,7 +62,7 @@ static uint32_t op_at(const struct np_host_ops *ops, np_ns ts, uint32_t tid)
 static void arrive(const struct np_tasks *tasks, np_ns ts, uint32_t stream, uint32_t op,
                    struct np_task_links *out)
 {
-	for (size_t i = first_at(tasks->start_ns, tasks->n, ts);
+	for (size_t i = np_first_from(tasks->start_ns, tasks->n, ts);
 	     i < tasks->n && tasks->start_ns[i] == ts; i++)
 		if (tasks->stream[i] == stream && out->torch[i] == NP_NO_U32)
 			out->torch[i] = op;
@@ -82,8 +71,8 @@ static void arrive(const struct np_tasks *tasks, np_ns ts, uint32_t stream, uint
 /* Collectives have no stream: the start alone has to do. */
 static void arrive_comm(const struct np_comm_ops *ops, np_ns ts, uint32_t op, uint32_t *torch)
 {
-	for (size_t i = first_at(ops->start_ns, ops->n, ts); i < ops->n && ops->start_ns[i] == ts;
-	     i++)
+	for (size_t i = np_first_from(ops->start_ns, ops->n, ts);
+	     i < ops->n && ops->start_ns[i] == ts; i++)
 		if (torch[i] == NP_NO_U32)
 			torch[i] = op;
 }
