@@ -19,7 +19,7 @@ endfunction()
 # Link a test, fuzzer or benchmark with all layers there are.
 function(np_link_layers name)
   target_link_libraries(${name} PRIVATE np_options np_test_options)
-  foreach(layer cmd synth advice cluster analysis gate capture report profile io base)
+  foreach(layer cmd synth collect advice cluster analysis gate capture report profile io base)
     if(TARGET np_${layer})
       target_link_libraries(${name} PRIVATE np_${layer})
     endif()

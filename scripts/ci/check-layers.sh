@@ -9,7 +9,9 @@ below_of() {
 	io) echo "base" ;;
 	profile | report) echo "base io" ;; # beside each other
 	capture) echo "base io profile report" ;;
-	gate | analysis | collect | view | synth) echo "base io profile report capture" ;;
+	gate | analysis | view | synth) echo "base io profile report capture" ;;
+	# a capture is judged as soon as it has been got
+	collect) echo "base io profile report capture gate" ;;
 	# a closer look at one rank of many is the analysis of one rank
 	cluster) echo "base io profile report capture analysis" ;;
 	# advice turns what the analyses found into what to do, so it may see them

@@ -35,11 +35,13 @@ struct np_call {
 	const void *options; /* the command's own struct */
 	int argc;            /* words that are no options */
 	char **argv;
+	int n_command; /* words of the command line to run: what stands behind `--` */
+	char **command;
 };
 
 struct np_cmd {
-	const char *name, *summary;
-	const char *words; /* "PATH", "BASE TARGET…", "" */
+	const char *name, *summary; /* of a verb both words: "plan schedule" */
+	const char *words;          /* "PATH", "BASE TARGET…", "" */
 	int min_words, max_words;
 	const char *detail;          /* paragraphs for --help; NULL */
 	const char *const *examples; /* command lines, NULL-terminated; NULL */
@@ -47,6 +49,12 @@ struct np_cmd {
 	size_t n_options, options_size;
 	int (*run)(const struct np_call *call);
 	bool hidden; /* not in the list of `npuprof help` */
+	/* What stands behind `--` is a command line for call->command. A command that has no
+	 * words of its own (max_words 0) takes it from the first word that is no option, too. */
+	bool takes_command;
+	/* A command of verbs: the next word chooses one, which has the options and run(). */
+	const struct np_cmd *const *verbs;
+	size_t n_verbs;
 };
 
 extern const struct np_cmd np_cmd_advise, np_cmd_advisor, np_cmd_analyze, np_cmd_check,
@@ -57,6 +65,8 @@ extern const struct np_cmd np_cmd_advise, np_cmd_advisor, np_cmd_analyze, np_cmd
 extern const struct np_cmd *const np_cmds[];
 extern const size_t np_n_cmds;
 const struct np_cmd *np_cmd_find(const char *name);
+/* The verb of a command, by its second word; NULL. */
+const struct np_cmd *np_cmd_verb(const struct np_cmd *cmd, const char *verb);
 
 /* The table of options that every command has. */
 extern const struct np_option np_common_options[];

@@ -15,22 +15,33 @@ static void print_words(const struct np_option *options, size_t n)
 	}
 }
 
+/* The verbs of a command, and the options of all of them. */
+static void print_verbs(const struct np_cmd *cmd)
+{
+	for (size_t i = 0; i < cmd->n_verbs; i++) {
+		(void)printf("%s ", strchr(cmd->verbs[i]->name, ' ') + 1);
+		print_words(cmd->verbs[i]->options, cmd->verbs[i]->n_options);
+	}
+}
+
 static void bash(void)
 {
 	(void)printf("_npuprof() {\n"
-	             "  local cur=${COMP_WORDS[COMP_CWORD]} words\n"
+	             "  local cur=${COMP_WORDS[COMP_CWORD]} words verbs=\n"
 	             "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    words=\"");
 	for (size_t i = 0; i < np_n_cmds; i++)
 		(void)printf("%s ", np_cmds[i]->name);
 	(void)printf("\"\n  else\n    case ${COMP_WORDS[1]} in\n");
 	for (size_t i = 0; i < np_n_cmds; i++) {
 		(void)printf("      %s) words=\"", np_cmds[i]->name);
+		print_verbs(np_cmds[i]);
 		print_words(np_cmds[i]->options, np_cmds[i]->n_options);
 		print_words(np_common_options, np_n_common_options);
-		(void)printf("\" ;;\n");
+		(void)printf("\"%s ;;\n", np_cmds[i]->n_verbs ? " verbs=yes" : "");
 	}
 	(void)printf("    esac\n  fi\n"
-	             "  if [[ $cur == -* || $COMP_CWORD -eq 1 ]]; then\n"
+	             "  if [[ $cur == -* || $COMP_CWORD -eq 1 || -n $verbs && $COMP_CWORD -eq 2 "
+	             "]]; then\n"
 	             "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n  fi\n"
 	             "}\ncomplete -o default -F _npuprof npuprof\n");
 }
@@ -46,12 +57,24 @@ static void fish_options(const char *command, const struct np_option *options, s
 	}
 }
 
+static void fish_verbs(const struct np_cmd *cmd)
+{
+	for (size_t i = 0; i < cmd->n_verbs; i++) {
+		(void)printf("complete -c npuprof -n '__fish_seen_subcommand_from %s' -a %s "
+		             "-d \"%s\"\n",
+		             cmd->name, strchr(cmd->verbs[i]->name, ' ') + 1,
+		             cmd->verbs[i]->summary);
+		fish_options(cmd->name, cmd->verbs[i]->options, cmd->verbs[i]->n_options);
+	}
+}
+
 static void fish(void)
 {
 	for (size_t i = 0; i < np_n_cmds; i++) {
 		(void)printf("complete -c npuprof -n __fish_use_subcommand -a %s -d \"%s\"\n",
 		             np_cmds[i]->name, np_cmds[i]->summary);
 		fish_options(np_cmds[i]->name, np_cmds[i]->options, np_cmds[i]->n_options);
+		fish_verbs(np_cmds[i]);
 		fish_options(np_cmds[i]->name, np_common_options, np_n_common_options);
 	}
 }

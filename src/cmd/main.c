@@ -51,6 +51,14 @@ const struct np_cmd *np_cmd_find(const char *name)
 	return NULL;
 }
 
+const struct np_cmd *np_cmd_verb(const struct np_cmd *cmd, const char *verb)
+{
+	for (size_t i = 0; i < cmd->n_verbs; i++)
+		if (strcmp(strchr(cmd->verbs[i]->name, ' ') + 1, verb) == 0)
+			return cmd->verbs[i];
+	return NULL;
+}
+
 /* ── help ── */
 
 /* A command's own option hides a common one of the same name, as in the parser. */
@@ -105,10 +113,15 @@ void np_cmd_print_help(const struct np_cmd *cmd)
 		print_overview();
 		return;
 	}
-	(void)printf("usage: npuprof %s [options]%s%s\n\n%s.\n", cmd->name, *cmd->words ? " " : "",
-	             cmd->words, cmd->summary);
+	(void)printf("usage: npuprof %s%s [options]%s%s\n\n%s.\n", cmd->name,
+	             cmd->n_verbs ? " VERB" : "", *cmd->words ? " " : "", cmd->words, cmd->summary);
 	if (cmd->detail)
 		(void)printf("\n%s\n", cmd->detail);
+	if (cmd->n_verbs)
+		(void)printf("\nverbs (npuprof help %s VERB tells their options)\n", cmd->name);
+	for (size_t i = 0; i < cmd->n_verbs; i++)
+		(void)printf("  %-12s %s\n", strchr(cmd->verbs[i]->name, ' ') + 1,
+		             cmd->verbs[i]->summary);
 	print_options(cmd, "options", cmd->options, cmd->n_options);
 	print_options(cmd, "common options", np_common_options, np_n_common_options);
 	if (cmd->examples)
@@ -122,8 +135,8 @@ void np_cmd_print_help(const struct np_cmd *cmd)
 static int usage_error(const struct np_cmd *cmd, const char *message)
 {
 	np_cmd_complain("", message);
-	(void)fprintf(stderr, "usage: npuprof %s [options]%s%s (npuprof help %s)\n", cmd->name,
-	              *cmd->words ? " " : "", cmd->words, cmd->name);
+	(void)fprintf(stderr, "usage: npuprof %s%s [options]%s%s (npuprof help %s)\n", cmd->name,
+	              cmd->n_verbs ? " VERB" : "", *cmd->words ? " " : "", cmd->words, cmd->name);
 	return NP_EXIT_USAGE;
 }
 
@@ -141,6 +154,18 @@ static enum np_lang env_lang(void)
 	return lang;
 }
 
+/* Where the command line to run begins, its `--` included; argc when there is none. */
+static int find_command(const struct np_cmd *cmd, const struct np_option_set *sets, size_t n_sets,
+                        int argc, char **argv)
+{
+	if (cmd->max_words == 0)
+		return np_options_end(sets, n_sets, argc, argv);
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return i;
+	return argc;
+}
+
 static int run_command(const struct np_cmd *cmd, int argc, char **argv, void *values)
 {
 	struct np_common common = {0};
@@ -149,8 +174,9 @@ static int run_command(const struct np_cmd *cmd, int argc, char **argv, void *va
 		{np_common_options, np_n_common_options, &common},
 	};
 	struct np_err err = {0};
-	int first = argc;
-	if (np_options_parse(sets, 2, argc, argv, &first, &err) != NP_OK)
+	int end = cmd->takes_command ? find_command(cmd, sets, 2, argc, argv) : argc;
+	int first = end;
+	if (np_options_parse(sets, 2, end, argv, &first, &err) != NP_OK)
 		return usage_error(cmd, err.msg);
 	if (common.help) {
 		np_cmd_print_help(cmd);
@@ -161,7 +187,15 @@ static int run_command(const struct np_cmd *cmd, int argc, char **argv, void *va
 		return usage_error(cmd, "--lang wants en or zh");
 	if (np_lang_use(lang, &err) != NP_OK)
 		return np_cmd_fail(&err);
-	struct np_call call = {cmd, &common, values, argc - first, argv + first};
+	struct np_call call = {.cmd = cmd,
+	                       .common = &common,
+	                       .options = values,
+	                       .argc = end - first,
+	                       .argv = argv + first};
+	if (end < argc && strcmp(argv[end], "--") == 0)
+		end++;
+	call.n_command = argc - end;
+	call.command = argv + end;
 	if (call.argc < cmd->min_words)
 		return usage_error(cmd, "something is missing on the command line");
 	if (call.argc > cmd->max_words)
@@ -169,19 +203,44 @@ static int run_command(const struct np_cmd *cmd, int argc, char **argv, void *va
 	return cmd->run(&call);
 }
 
+/* The verb of a command that has some; NULL after help or a complaint, with *status. */
+static const struct np_cmd *choose_verb(const struct np_cmd *cmd, int argc, char **argv,
+                                        int *status)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+	const struct np_cmd *verb = np_cmd_verb(cmd, word);
+	if (verb)
+		return verb;
+	bool asked = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+	*status = asked ? NP_EXIT_OK : NP_EXIT_USAGE;
+	if (asked)
+		np_cmd_print_help(cmd);
+	else
+		(void)usage_error(cmd, *word ? "unknown verb" : "a verb is missing");
+	return NULL;
+}
+
 static int run_by_name(const char *name, int argc, char **argv)
 {
+	int status = NP_EXIT_USAGE;
 	const struct np_cmd *cmd = np_cmd_find(name);
 	if (!cmd) {
 		np_cmd_complain(name, "unknown command; npuprof help lists them");
 		return NP_EXIT_USAGE;
+	}
+	if (cmd->n_verbs) {
+		cmd = choose_verb(cmd, argc, argv, &status);
+		if (!cmd)
+			return status;
+		argc--;
+		argv++;
 	}
 	void *values = np_calloc(1, cmd->options_size);
 	if (!values) {
 		(void)fprintf(stderr, "npuprof: out of memory\n");
 		return NP_EXIT_INPUT;
 	}
-	int status = run_command(cmd, argc, argv, values);
+	status = run_command(cmd, argc, argv, values);
 	(void)np_lang_use(NP_LANG_EN, NULL);
 	np_free(values);
 	return status;

@@ -125,3 +125,22 @@ enum np_status np_options_parse(const struct np_option_set *sets, size_t n_sets,
 	*first = optind;
 	return NP_OK;
 }
+
+int np_options_end(const struct np_option_set *sets, size_t n_sets, int argc, char **argv)
+{
+	struct tables tables = {.n = 0};
+	char letters[2 * MAX_OPTIONS + 4] = "+"; /* stop at the first word */
+	if (!build(&tables, sets, n_sets))
+		return argc;
+	memcpy(letters + 1, tables.letters, sizeof tables.letters);
+	optind = 0;
+	opterr = 0;
+	int got;
+	do {
+		got = getopt_long(argc, argv, letters, tables.long_options, NULL);
+	} while (got != -1);
+	/* getopt steps over the `--` that ends options */
+	if (optind > 1 && strcmp(argv[optind - 1], "--") == 0)
+		return optind - 1;
+	return optind;
+}

@@ -47,4 +47,11 @@ struct np_option_set {
 enum np_status np_options_parse(const struct np_option_set *sets, size_t n_sets, int argc,
                                 char **argv, int *first, struct np_err *err);
 
+/*
+ * The first word that is neither an option nor an option's value, looking from the left
+ * without moving anything; a `--` counts as such a word. argc when there is none. What is
+ * wrong with the options before it is np_options_parse()'s to say.
+ */
+int np_options_end(const struct np_option_set *sets, size_t n_sets, int argc, char **argv);
+
 #endif

@@ -1,0 +1,1 @@
+"""What npuprof run does inside the user's process."""
