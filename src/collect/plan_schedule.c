@@ -35,7 +35,7 @@ static void tell_reset(struct plan *self, const bool reset[NP_SCHEDULE_FIELDS])
 		struct np_finding *finding = np_report_finding(
 			self->report, "SCHEDULE_RESET", NP_WARNING,
 			"torch_npu will not take %s = %s: it prints \"Invalid parameter %s, reset "
-		        "it "
+			"it "
 			"to %d.\" and goes on",
 			name, self->options->words[i], name, i == NP_SCHEDULE_ACTIVE);
 		np_finding_advice(finding, "write the number that is meant; the plan below uses "
