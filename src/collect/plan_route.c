@@ -129,39 +129,71 @@ static const struct task inject_tasks[] = {
          "npuprof check PROF_DIR --start-marker .start"},
 };
 
-static const struct task failure_tasks[] = {
-	{NP_N("all parsers 'run failed', no CSV, trace ends midway: the output's file system. "
-              "Proof: parse a copy elsewhere"),
-         "cp -r X_ascend_pt LOCAL_DISK && python3 -c \"from torch_npu.profiler.profiler import "
-         "analyse; analyse('LOCAL_DISK/X_ascend_pt')\""},
-	{NP_N("put res on a local disk (WORK_DIR is overwritten by function.sh)"),
-         "mv models/MODEL/res models/MODEL/res.old; ln -sfn LOCAL_DISK/recipes_res "
-         "models/MODEL/res"},
-	{NP_N("run and accept again; try several disks, then path B"),
-         "npuprof plan snippet --for torch_npu -o profile_run.py"},
-};
-
-static const struct np_column task_columns[] = {
-	{"no", "", NP_COL_INT, "in this order"},
-	{"what", "", NP_COL_TEXT, "what to do, or what is to be seen"},
-	{"command", "", NP_COL_TEXT, "words in capitals are yours to fill in"},
-};
-
-static void add_tasks(struct np_report *report, const char *id, const char *title,
-                      const struct task *tasks, size_t n, const char *root)
+/* One finding each: their commands are never cut, and can be copied. */
+static void tell_tasks(struct np_report *report, enum np_route_path path, const struct task *tasks,
+                       size_t n, const char *root)
 {
-	struct np_table *table = np_report_table(report, id, title, task_columns,
-	                                         sizeof task_columns / sizeof *task_columns);
 	for (size_t i = 0; i < n; i++) {
 		const char *slot = strstr(tasks[i].command, "%s");
-		np_cell_int(table, (int64_t)i + 1);
-		np_cell_word(table, tasks[i].what);
+		struct np_finding *finding = np_report_finding(
+			report, "ROUTE_STEP", NP_INFO, "%c%zu. %s", path == NP_ROUTE_B ? 'B' : 'A',
+			i + 1, np_tr(tasks[i].what));
 		if (slot)
-			np_cell_printf(table, "%.*s%s%s", (int)(slot - tasks[i].command),
-			               tasks[i].command, root, slot + 2);
+			np_finding_command(finding, "%.*s%s%s", (int)(slot - tasks[i].command),
+			                   tasks[i].command, root, slot + 2);
 		else
-			np_cell_cstr(table, tasks[i].command);
+			np_finding_command(finding, "%s", tasks[i].command);
 	}
+}
+
+static void tell_failure(struct np_report *report)
+{
+	static const struct task tasks[] = {
+		{NP_N("If all parsers 'run failed', there is no CSV and the trace ends midway, it "
+	              "is the file system of the output: parse a copy elsewhere to prove it"),
+	         "cp -r X_ascend_pt LOCAL_DISK && python3 -c \"from torch_npu.profiler.profiler "
+	         "import analyse; analyse('LOCAL_DISK/X_ascend_pt')\""},
+		{NP_N("Then put res on a local disk and run again (WORK_DIR is overwritten by "
+	              "function.sh); move what is in its place aside"),
+	         "mv models/MODEL/res models/MODEL/res.old; mkdir -p LOCAL_DISK/recipes_res; "
+	         "ln -sfn LOCAL_DISK/recipes_res models/MODEL/res"},
+		{NP_N("Try several disks; if none will do, take path B"),
+	         "npuprof plan snippet --for torch_npu -o profile_run.py"},
+	};
+	for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+		struct np_finding *finding = np_report_finding(report, "ROUTE_FAILURE", NP_INFO,
+		                                               "%s", np_tr(tasks[i].what));
+		np_finding_command(finding, "%s", tasks[i].command);
+	}
+}
+
+/* The decision, with the lines that tell most. */
+static void tell_path(struct np_report *report, const struct np_route *route,
+                      enum np_route_path path)
+{
+	enum { LINES = 20 };
+	struct np_finding *finding = NULL;
+	if (path == NP_ROUTE_B)
+		finding =
+			np_report_finding(report, "ROUTE_B", NP_INFO,
+		                          "path B, inject a profiler: %s", np_tr(why(route, path)));
+	else
+		finding = np_report_finding(report, "ROUTE_A", NP_INFO,
+		                            "path A, use the profiler that is there: %s",
+		                            np_tr(why(route, path)));
+	size_t told = 0;
+	for (enum np_route_kind kind = 0; kind < NP_ROUTE_KINDS; kind++)
+		for (size_t i = 0; i < route->hits.n && told < LINES; i++) {
+			const struct np_route_hit *hit = &route->hits.v[i];
+			if (hit->kind != kind)
+				continue;
+			told++;
+			if (hit->line)
+				np_finding_evidence(finding, hit->file, NULL, NULL, "%llu: %s",
+				                    (unsigned long long)hit->line, hit->text);
+			else
+				np_finding_evidence(finding, hit->file, NULL, NULL, "%s", "");
+		}
 }
 
 /* The directory that holds executor/: that of the first telling hit. */
@@ -183,21 +215,19 @@ static const char *recipes_root(struct np_report *report, const struct np_route 
 
 #define TASKS(tasks) tasks, sizeof(tasks) / sizeof *(tasks)
 
-static void add_plan(struct np_report *report, const struct np_route *route,
-                     enum np_route_path path, const char *root)
+static void tell_plan(struct np_report *report, const struct np_route *route,
+                      enum np_route_path path, const char *root)
 {
-	static const char title[] = "What to do, and how to accept it";
 	switch (path) {
 	case NP_ROUTE_A_RECIPES:
-		add_tasks(report, "acceptance", title, TASKS(recipes_tasks),
-		          recipes_root(report, route, root));
-		add_tasks(report, "failure", "If it does not pass", TASKS(failure_tasks), root);
+		tell_tasks(report, path, TASKS(recipes_tasks), recipes_root(report, route, root));
+		tell_failure(report);
 		break;
 	case NP_ROUTE_A_OTHER:
-		add_tasks(report, "acceptance", title, TASKS(other_tasks), root);
+		tell_tasks(report, path, TASKS(other_tasks), root);
 		break;
 	case NP_ROUTE_B:
-		add_tasks(report, "acceptance", title, TASKS(inject_tasks), root);
+		tell_tasks(report, path, TASKS(inject_tasks), root);
 		break;
 	}
 }
@@ -207,10 +237,10 @@ static void tell_left_out(struct np_report *report, const struct np_route *route
 {
 	uint64_t unread = route->unreadable + route->large;
 	if (route->links)
-		np_report_note(report, "%llu links were not followed",
+		np_report_note(report, "links that were not followed: %llu",
 		               (unsigned long long)route->links);
 	if (route->binary)
-		np_report_note(report, "%llu files with such a name are binary",
+		np_report_note(report, "binary files among the sources: %llu",
 		               (unsigned long long)route->binary);
 	if (unread == 0 && !route->cut)
 		return;
@@ -237,10 +267,11 @@ enum np_status np_plan_route(const char *root, struct np_report *report, struct 
 	if (status == NP_OK) {
 		enum np_route_path path = np_route_choose(&route);
 		np_report_input(report, root);
+		tell_path(report, &route, path);
 		tell_left_out(report, &route, path, root);
+		tell_plan(report, &route, path, root);
 		add_route(report, &route, path);
 		add_evidence(report, &route);
-		add_plan(report, &route, path, root);
 		if (route.hits.n == NP_ROUTE_HITS_MAX)
 			np_report_note(report, "only the first %d lines of evidence were kept",
 			               NP_ROUTE_HITS_MAX);

@@ -237,7 +237,7 @@ static void add_need(struct plan *self)
 	struct np_table *table =
 		NP_REPORT_TABLE(self->report, "need", "How many calls of step()", need_columns);
 	add_need_row(self, table, self->need.data,
-	             NP_N("data complete if the last step's work runs before stop(); a warning"));
+	             NP_N("fewest with complete data; a warning at stop()"));
 	add_need_row(self, table, self->need.clean,
 	             NP_N("minimum: the last on_trace_ready has run"));
 	if (self->need.advised > self->need.clean)
@@ -372,6 +372,10 @@ static void add_notes(struct plan *self)
 	np_report_note(report, "ProfilerStep#i is what runs between call i of prof.step() (0: "
 	                       "start()) and the next one. Where step() stands behind the work, "
 	                       "it is iteration i, counted from 0.");
+	np_report_note(report,
+	               "with %lld calls the data are complete only if the work of the last "
+	               "active step runs between the last call and stop()",
+	               (ll)self->need.data);
 	if (!self->options->has_steps)
 		np_report_note(report, "no --steps: planned for the recommended %lld calls",
 		               (ll)self->steps);

@@ -174,10 +174,11 @@ static const char server_way[] =
 	"    curl -X POST http://localhost:8000/stop_profile\n\n"
 	"This hook records calls of one forward() instead: name the model's module and class,\n"
 	"save this file as sitecustomize.py in a directory of its own, and start the server "
-        "with\n\n"
+	"with\n\n"
 	"    PYTHONPATH=THAT_DIRECTORY:$PYTHONPATH vllm serve MODEL\n\n"
-	"Spawned workers read it as well. Warm up with real requests; WARMUP is 10 or more where\n"
-	"graphs are compiled. Without PYTHONPATH nothing is changed.\n";
+	"Spawned workers read it as well; it hides a sitecustomize.py of the system. Warm\n"
+	"up with real requests; WARMUP is 10 or more where graphs are compiled. Without\n"
+	"PYTHONPATH nothing is changed.\n";
 
 static const char hook[] =
 	"def is_recorded():\n"
@@ -210,7 +211,7 @@ static const char hook[] =
 	"    setattr(owner, METHOD, profiled)\n\n\n"
 	"class Finder(importlib.abc.MetaPathFinder):\n"
 	"    \"\"\"Wraps the class when its module is imported, in whatever process that "
-        "is.\"\"\"\n\n"
+	"is.\"\"\"\n\n"
 	"    def find_spec(self, name, path=None, target=None):\n"
 	"        if name != MODULE:\n"
 	"            return None\n"

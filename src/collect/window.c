@@ -60,6 +60,7 @@ struct plan {
 
 static const struct np_column size_columns[] = {
 	{"basis", "", NP_COL_TEXT, "what the estimate goes by"},
+	{"rates", "", NP_COL_TEXT, "numbers of the rates behind it"},
 	{"rank_low", "bytes", NP_COL_BYTES, "of one rank, lower end"},
 	{"rank_high", "bytes", NP_COL_BYTES, "of one rank, upper end"},
 	{"all_low", "bytes", NP_COL_BYTES, "of all ranks that record, lower end"},
@@ -72,10 +73,12 @@ static int64_t bytes(double value)
 	return value < 9e18 ? (int64_t)value : INT64_MAX;
 }
 
-static void add_size(struct plan *self, const char *basis, struct np_size_range rank, bool counts)
+static void add_size(struct plan *self, const char *basis, const char *rates,
+                     struct np_size_range rank, bool counts)
 {
 	double ranks = (double)self->options->ranks;
 	np_cell_word(self->sizes, basis);
+	np_cell_cstr(self->sizes, rates);
 	np_cell_int(self->sizes, bytes(rank.low));
 	np_cell_int(self->sizes, bytes(rank.high));
 	np_cell_int(self->sizes, bytes(rank.low * ranks));
@@ -104,19 +107,19 @@ static void add_sizes(struct plan *self)
 	double seconds = o->step_ms * (double)o->active / 1e3;
 	self->sizes = NP_REPORT_TABLE(self->report, "sizes", "Estimated size", size_columns);
 	if (o->kernels) {
-		add_size(self, NP_N("kernels, text export"),
+		add_size(self, NP_N("kernels, text"), "1, 3",
 		         times(np_window_per_kernel(o->level, o->with_stack, false), kernels),
 		         true);
-		add_size(self, NP_N("kernels, db export"),
+		add_size(self, NP_N("kernels, db"), "2, 3",
 		         times(np_window_per_kernel(o->level, o->with_stack, true), kernels),
 		         false);
 	}
 	if (seconds > 0)
-		add_size(self, NP_N("recorded time, raw and export"),
-		         times(np_window_per_second(), seconds), true);
+		add_size(self, NP_N("recorded time"), "4", times(np_window_per_second(), seconds),
+		         true);
 	bool alone = self->all.high == 0;
-	add_size(self, NP_N("if a step is a denoising step: trace_view.json"),
-	         times(denoising_step, (double)o->active), alone);
+	add_size(self, NP_N("denoising steps"), "5", times(denoising_step, (double)o->active),
+	         alone);
 }
 
 static const struct np_column window_columns[] = {
@@ -139,30 +142,29 @@ static void add_window(struct plan *self)
 }
 
 static const struct np_column rate_columns[] = {
-	{"rate", "", NP_COL_TEXT, "what was observed"},
+	{"no", "", NP_COL_INT, "as in the column rates of the sizes"},
+	{"per", "", NP_COL_TEXT, "what it is a rate of"},
+	{"observed", "", NP_COL_TEXT, "how much"},
 	{"source", "", NP_COL_TEXT, "where"},
 };
 
 static void add_rates(struct plan *self)
 {
-	static const char *const rates[][2] = {
-		{NP_N("text: 12.6 kB per kernel at level 0, 15.8 kB at level 2, with stacks"),
-	         NP_N("public Ascend/msinsight sample, 2 ranks x 191 kernels")},
-		{NP_N("db: 3.6 kB per kernel at level 0, 4.3 kB at level 2, with stacks"),
-	         NP_N("the same sample")},
-		{NP_N("651 MB with stacks and modules, 156 MB without"),
+	static const char *const rates[][3] = {
+		{NP_N("kernel, text, with stacks"), "12.6-15.8 kB", "Ascend/msinsight test data"},
+		{NP_N("kernel, db, with stacks"), "3.6-4.3 kB", "Ascend/msinsight test data"},
+		{NP_N("stacks, modules: times 4.2"), "651 : 156 MB",
 	         "vllm-project/vllm-ascend#6141"},
-		{NP_N("64 ranks: 2 s 1.8 GiB, 5 s 25.1 GiB (2.7 GiB as gz), 13-29 s 48.3 and "
-	              "74.8 GiB"),
-	         "vllm-project/vllm-ascend#16625"},
-		{NP_N("trace_view.json of one denoising step, one rank: 140-148 MB"),
-	         NP_N("a field guide")},
+		{NP_N("rank and second, raw"), "14-92 MiB", "vllm-project/vllm-ascend#16625"},
+		{NP_N("denoising step, trace"), "140-148 MB", NP_N("a field guide")},
 	};
 	struct np_table *table =
 		NP_REPORT_TABLE(self->report, "rates", "Rates behind the estimate", rate_columns);
 	for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+		np_cell_int(table, (int64_t)i + 1);
 		np_cell_word(table, rates[i][0]);
-		np_cell_word(table, rates[i][1]);
+		np_cell_cstr(table, rates[i][1]);
+		np_cell_word(table, rates[i][2]);
 	}
 }
 
@@ -293,6 +295,11 @@ static void add_notes(struct plan *self)
 {
 	const struct np_plan_window *o = self->options;
 	struct np_report *report = self->report;
+	np_report_note(report,
+	               "rate 1 is of one small image network: level 0 to level 2, level 1 "
+	               "between; without stacks the lower end is divided by rate 3. Rate 4: "
+	               "64 ranks, 2 s 1.8 GiB, 5 s 25.1 GiB (2.7 GiB compressed), 13 to 29 s "
+	               "48.3 and 74.8 GiB");
 	np_report_note(report, "these are estimates: the first short capture of your own model is "
 	                       "the better rate (npuprof info tells sizes and kernels)");
 	if (o->kernels == 0 && o->step_ms <= 0)
