@@ -286,7 +286,7 @@ static int snippet_run(const struct np_call *call)
 static const char *const snippet_examples[] = {
 	"npuprof plan snippet --for torch_npu --phase decode --active 10 -o profile_run.py",
 	"npuprof plan snippet --for dynamic --profile cluster --rank-list 0,8 > "
-        "profiler_config.json",
+	"profiler_config.json",
 	NULL,
 };
 

@@ -89,7 +89,7 @@ struct task {
 static const struct task recipes_tasks[] = {
 	{NP_N("switch it on in the model's YAML: model_config.enable_profiler: True"),
          "npuprof plan snippet --for path-a"},
-	{NP_N("enough decode steps: max_new_tokens"),
+	{NP_N("enough decode steps: raise scheduler_config.max_new_tokens together with active"),
          "npuprof plan schedule --skip-first 3 --active 3 --repeat 1"},
 	{NP_N("run it; do not inject anything"),
          "cd %s && bash executor/scripts/infer.sh --model MODEL --yaml YAML"},
@@ -123,7 +123,8 @@ static const struct task inject_tasks[] = {
          "npuprof plan snippet --for msprof -o run_msprof.sh"},
 	{NP_N("the schedule and the calls of step() fit"),
          "npuprof plan schedule --active 10 --repeat 1 --steps K"},
-	{NP_N("first one step without the profiler: output not empty, shape right"),
+	{NP_N("one step works without the profiler (output not empty, shape right): then mark "
+              "the start, and run"),
          "touch .start"},
 	{NP_N("accept it: 40 columns or more, trace whole, steps as many as active"),
          "npuprof check PROF_DIR --start-marker .start"},

@@ -53,16 +53,21 @@ static void tell_reset(struct plan *self, const bool reset[NP_SCHEDULE_FIELDS])
 	}
 }
 
-/* The options of this plan with other numbers of calls and skip_first, to copy. */
-static void put_command(struct np_buf *out, const struct plan *self, int64_t steps)
+/* This plan with another schedule or number of calls, as a command to copy. */
+static void tell_command(struct np_finding *finding, const struct plan *self,
+                         const struct np_schedule *s, int64_t steps)
 {
-	const struct np_schedule *s = &self->schedule;
+	struct np_buf line = {0}, *out = &line;
 	np_buf_printf(out, "npuprof plan schedule --wait %lld --warmup %lld --active %lld",
 	              (ll)s->wait, (ll)s->warmup, (ll)s->active);
 	np_buf_printf(out, " --repeat %lld --skip-first %lld", (ll)s->repeat, (ll)s->skip_first);
 	if (s->skip_first_wait)
 		np_buf_printf(out, " --skip-first-wait %lld", (ll)s->skip_first_wait);
 	np_buf_printf(out, " --steps %lld", (ll)steps);
+	if (line.ptr)
+		np_finding_command(finding, "%s", line.ptr);
+	self->report->failed = self->report->failed || line.failed;
+	np_buf_release(&line);
 }
 
 /* ── the verdict ── */
@@ -80,11 +85,17 @@ static struct np_finding *begin_incomplete(struct plan *self)
 			"%lld calls of step() stop in the middle of cycle %lld: %lld of its %lld "
 			"steps are begun",
 			steps, (ll)cycle.number, (ll)cycle.recorded, (ll)self->schedule.active);
-	if (cycle.fate == NP_CYCLE_DELETED)
+	if (cycle.fate == NP_CYCLE_DELETED && end->complete > 0)
 		return np_report_finding(self->report, "SCHEDULE_INCOMPLETE", NP_ERROR,
 		                         "%lld calls of step() stop in the warm-up of cycle %lld: "
-		                         "its directory is removed, nothing is left",
-		                         steps, (ll)cycle.number);
+		                         "its directory is removed, %lld of %lld cycles are there",
+		                         steps, (ll)cycle.number, (ll)end->complete,
+		                         (ll)self->schedule.repeat);
+	if (cycle.fate == NP_CYCLE_DELETED)
+		return np_report_finding(self->report, "SCHEDULE_INCOMPLETE", NP_ERROR,
+		                         "%lld calls of step() stop in the warm-up: the directory "
+		                         "is removed, nothing is left",
+		                         steps);
 	if (end->complete > 0)
 		return np_report_finding(self->report, "SCHEDULE_INCOMPLETE", NP_ERROR,
 		                         "%lld calls of step() give %lld of %lld cycles; no "
@@ -98,7 +109,6 @@ static struct np_finding *begin_incomplete(struct plan *self)
 
 static void tell_incomplete(struct plan *self)
 {
-	struct np_buf command = {0};
 	struct np_finding *finding = begin_incomplete(self);
 	int64_t missing = self->need.advised - self->steps;
 	np_finding_detail(finding, "%lld calls are needed, %lld with one as margin.",
@@ -115,10 +125,7 @@ static void tell_incomplete(struct plan *self)
 		                  "run %lld iterations more, each with its prof.step(), or lower "
 		                  "wait, warmup, active or repeat",
 		                  (ll)missing);
-	put_command(&command, self, self->need.advised);
-	if (command.ptr)
-		np_finding_command(finding, "%s", command.ptr);
-	np_buf_release(&command);
+	tell_command(finding, self, &self->schedule, self->need.advised);
 }
 
 static void tell_unclean(struct plan *self)
@@ -140,11 +147,14 @@ static void tell_unclean(struct plan *self)
 	else
 		np_finding_detail(finding, "One more directory is written, with the beginning of "
 		                           "another cycle; those before it are complete.");
-	if (self->schedule.repeat == 0)
+	struct np_schedule once = self->schedule;
+	if (once.repeat == 0)
 		np_finding_advice(finding, "repeat 0 begins cycle after cycle: set repeat=1 where "
 		                           "one is wanted");
 	else
 		np_finding_advice(finding, "call prof.step() once more behind the loop");
+	once.repeat = once.repeat ? once.repeat : 1;
+	tell_command(finding, self, &once, np_schedule_need(&once).advised);
 }
 
 static void judge(struct plan *self)
