@@ -309,10 +309,11 @@ static void add_picture(struct plan *self)
 		}
 		if (same > 1) {
 			np_cell_int(table, from);
+			int64_t told = same * length;
 			np_cell_printf(
-				table, "… %lld steps, all %s", (ll)(same * length),
+				table, "… %lld steps, all %s", (ll)told,
 				np_step_action_name(np_schedule_action(&self->schedule, from)));
-			from += same * length;
+			from += told;
 			continue;
 		}
 		add_line(self, table, from, length);
@@ -360,7 +361,8 @@ static void add_steps(struct plan *self)
 {
 	struct np_table *table =
 		NP_REPORT_TABLE(self->report, "schedule", "Action of every step", schedule_columns);
-	bool cut = self->steps >= 2 * ROWS_HEAD;
+	ll rows = self->steps + 1;
+	bool cut = rows > 2 * ROWS_HEAD;
 	for (int64_t i = 0; i <= self->steps; i++) {
 		if (cut && i == ROWS_HEAD)
 			i = self->steps - ROWS_HEAD + 1;
@@ -370,7 +372,7 @@ static void add_steps(struct plan *self)
 	if (cut)
 		np_report_note(self->report,
 		               "the table of steps has the first and the last %d of %lld",
-		               ROWS_HEAD, (ll)self->steps + 1);
+		               ROWS_HEAD, rows);
 }
 
 /* ── notes ── */

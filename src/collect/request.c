@@ -71,12 +71,12 @@ static void tell_cold(struct np_report *report, const struct np_request_shape *s
 	                                               "is cold: it compiles, allocates and fills "
 	                                               "caches",
 	                                               (unsigned long long)call);
+	unsigned long long second = call + calls;
 	np_finding_advice(finding, "take the same step of the second request");
 	np_finding_command(finding,
 	                   "npuprof plan request --call %llu --steps-per-request %llu "
 	                   "--forwards-per-step %llu",
-	                   (unsigned long long)(call + calls),
-	                   (unsigned long long)shape->steps_per_request,
+	                   second, (unsigned long long)shape->steps_per_request,
 	                   (unsigned long long)shape->forwards_per_step);
 }
 

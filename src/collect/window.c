@@ -204,6 +204,7 @@ static void tell_large(struct plan *self)
 	                           "hung in stop_profile for 20 minutes, and analyses have taken "
 	                           "50 minutes.");
 	uint64_t steps = fitting_steps(self);
+	unsigned long long pause = steps * SHORT_CAPTURES;
 	np_finding_advice(finding,
 	                  "several short captures say more than a long one: fewer steps%s, fewer "
 	                  "ranks (one of each kind), export_type db for many ranks",
@@ -213,8 +214,7 @@ static void tell_large(struct plan *self)
 		np_finding_command(finding,
 		                   "npuprof plan schedule --wait %llu --warmup 1 --active %llu "
 		                   "--repeat %d",
-		                   (unsigned long long)(steps * SHORT_CAPTURES),
-		                   (unsigned long long)steps, SHORT_CAPTURES);
+		                   pause, (unsigned long long)steps, SHORT_CAPTURES);
 }
 
 static void tell_slow_parse(struct plan *self)
