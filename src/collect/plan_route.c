@@ -25,7 +25,9 @@ static const char *why(const struct np_route *route, enum np_route_path path)
 	if (n[NP_ROUTE_API])
 		return NP_N("the API is used, but not in a loop that steps it");
 	if (n[NP_ROUTE_TORCH])
-		return NP_N("torch.profiler only, which records no NPU by itself");
+		return NP_N("torch.profiler only, which records no NPU by itself: put "
+		            "torch_npu.profiler in "
+		            "its place");
 	if (n[NP_ROUTE_COMMENT])
 		return NP_N("enable_profiler stands in comments only");
 	return NP_N("nothing speaks of a profiler");

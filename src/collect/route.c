@@ -64,7 +64,7 @@ static bool has_component(const char *file, const char *const *names, size_t n)
 struct scan {
 	struct np_route *route;
 	const char *file;
-	bool python, aside, recipes;
+	bool python, aside, recipes, npu; /* npu: the file names torch_npu */
 	uint64_t line;
 	char quote;           /* ' or " of the open triple-quoted string, else 0 */
 	NP_VEC(size_t) loops; /* indents of the loops around the line */
@@ -201,10 +201,10 @@ static void look_at_python(struct scan *self, np_str line)
 		add_hit(self, NP_ROUTE_LOOP, line);
 	else if (is_switch(code))
 		add_hit(self, NP_ROUTE_SWITCH, line);
-	if (np_str_contains(code, NP_STR("torch_npu.profiler")) ||
-	    has_word(code, "tensorboard_trace_handler"))
+	bool handler = has_word(code, "tensorboard_trace_handler"); /* both have one */
+	if (np_str_contains(code, NP_STR("torch_npu.profiler")) || (handler && self->npu))
 		add_hit(self, NP_ROUTE_API, line);
-	else if (np_str_contains(code, NP_STR("torch.profiler")))
+	else if (np_str_contains(code, NP_STR("torch.profiler")) || handler)
 		add_hit(self, NP_ROUTE_TORCH, line);
 }
 
@@ -262,6 +262,7 @@ enum np_status np_route_scan(struct np_route *self, const char *file, np_str tex
 	static const char context[] = "executor/utils/profiler_context.py";
 	scan.aside = has_component(file, aside, 4);
 	scan.recipes = has_component(file, recipes, 2);
+	scan.npu = np_str_contains(text, NP_STR("torch_npu"));
 	np_str name = np_str_of(file), tail = {context, sizeof context - 1};
 	bool whole = name.len == tail.len ||
 	             (name.len > tail.len && name.ptr[name.len - tail.len - 1] == '/');

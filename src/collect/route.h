@@ -27,7 +27,7 @@ enum np_route_kind {
 	NP_ROUTE_KEY,     /* a key of a configuration file: enable_profiler, profile, … */
 	NP_ROUTE_LOOP,    /* step() of a profiler, or a `with` of one, in a loop */
 	NP_ROUTE_STEP,    /* step() of a profiler elsewhere */
-	NP_ROUTE_API,     /* torch_npu.profiler, tensorboard_trace_handler */
+	NP_ROUTE_API,     /* torch_npu.profiler, its tensorboard_trace_handler */
 	NP_ROUTE_TORCH,   /* torch.profiler, which records no NPU by itself */
 	NP_ROUTE_COMMENT, /* enable_profiler in a comment */
 	NP_ROUTE_KINDS,

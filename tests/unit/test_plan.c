@@ -319,6 +319,11 @@ static void single_uses_are_path_b(void **state)
 	                         "for i in x:\n    torch.profiler.profile()\n    prof.step()\n",
 	                         NP_ROUTE_TORCH, 2),
 	                 NP_ROUTE_B);
+	assert_int_equal(path_of("a.py", "p(tensorboard_trace_handler('x'))\n", NP_ROUTE_TORCH, 1),
+	                 NP_ROUTE_B);
+	assert_int_equal(path_of("a.py", "import torch_npu\np(tensorboard_trace_handler('x'))\n",
+	                         NP_ROUTE_API, 2),
+	                 NP_ROUTE_B);
 }
 
 static void a_step_behind_a_switch_is_path_a(void **state)
