@@ -60,7 +60,8 @@ static void add_head(const struct np_snippet *self, struct np_buf *out)
 		out,
 		"\"\"\"Records %s with torch_npu.profiler (%s profile).\n\n"
 		"Fill in the three functions below, then run this file; under torchrun on all\n"
-		"ranks alike.\n\"\"\"\n"
+		"ranks alike, with HCCL_NPU_SOCKET_PORT_RANGE=20000-21000 in the environment\n"
+		"where other jobs use HCCL on the same hosts.\n\"\"\"\n"
 		"import os\n\nimport torch\nimport torch_npu\n\n",
 		what[self->phase], self->cluster ? "cluster" : "kernel");
 	np_buf_printf(out, "SAVE_PATH = \"%s\"  # a local disk; one directory per experiment\n",

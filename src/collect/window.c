@@ -168,6 +168,35 @@ static void add_rates(struct plan *self)
 	}
 }
 
+static const struct np_column step_columns[] = {
+	{"case", "", NP_COL_TEXT, "what is recorded"},
+	{"warmup", "", NP_COL_INT, "steps to run before the profiler starts"},
+	{"active", "", NP_COL_INT, "steps to record"},
+};
+
+/* R6, R15, R16, R56, R67 */
+static void add_steps(struct plan *self)
+{
+	static const struct {
+		const char *what;
+		int warmup, active;
+	} cases[] = {
+		{NP_N("a script of one's own, times to be compared"), 5, STEPS_TIMED},
+		{NP_N("the same while graphs are compiled (JIT)"), 10, STEPS_TIMED},
+		{NP_N("a hook in somebody else's program"), 5, 1},
+		{NP_N("few steps: eager, or graphs that are stable"), 1, 1},
+		{NP_N("prefill, which a request has once"), 1, 1},
+		{NP_N("decode, after a prefill"), 1, 10},
+	};
+	struct np_table *table =
+		NP_REPORT_TABLE(self->report, "steps", "How many steps", step_columns);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		np_cell_word(table, cases[i].what);
+		np_cell_int(table, cases[i].warmup);
+		np_cell_int(table, cases[i].active);
+	}
+}
+
 /* ── what to say ── */
 
 /* Steps that stay below TOTAL_LARGE by the upper end, and below SECONDS_LONG. */
@@ -304,15 +333,8 @@ static void add_notes(struct plan *self)
 	                       "the better rate (npuprof info tells sizes and kernels)");
 	if (o->kernels == 0 && o->step_ms <= 0)
 		np_report_note(report, "--kernels and --step-ms give estimates for your model");
-	if (o->active < STEPS_TIMED)
-		np_report_note(report,
-		               "times to be compared want at least %d steps; one is enough to "
-		               "look at, and right for a hook in somebody else's program",
-		               STEPS_TIMED);
 	np_report_note(report, "where it is not known when it happens: several short captures, not "
 	                       "one with a large active");
-	np_report_note(report, "with stable graphs or eager, 1 step of warm-up and 1 recorded are "
-	                       "enough; while it still compiles, at least 10 steps go before");
 }
 
 enum np_status np_plan_window(const struct np_plan_window *self, struct np_report *report,
@@ -333,6 +355,7 @@ enum np_status np_plan_window(const struct np_plan_window *self, struct np_repor
 	add_window(&plan);
 	add_sizes(&plan);
 	add_rates(&plan);
+	add_steps(&plan);
 	tell_large(&plan);
 	tell_slow_parse(&plan);
 	NP_TRY(look_at_disk(&plan, err));
