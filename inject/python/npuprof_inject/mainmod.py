@@ -16,7 +16,6 @@ from . import events, processes
 NEWLOCALS = 0x2  # of a code object: a function, not the body of a class
 
 _targets = []
-_attempt = _not_found = None
 
 
 class Names:
@@ -26,9 +25,7 @@ class Names:
         self.__dict__ = names
 
 
-def install(targets, attempt, not_found):
-    global _attempt, _not_found
-    _attempt, _not_found = attempt, not_found
+def install(targets):
     _targets.extend(target for target in targets if _can_be(target.module))
     if _targets and sys.gettrace() is None:
         sys.settrace(_on_call)
@@ -73,8 +70,8 @@ def _on_call(frame, event, arg):
     for target in [target for target, last in waiting.items() if last is None]:
         del waiting[target]
         with events.guard("trace of the program"):
-            _not_found(target, "the program defines no %s" % target.qualname.partition(".")[0],
-                       _defined(code, "", 3))
+            _attach().not_found(target, "the program defines no %s"
+                                % target.qualname.partition(".")[0], known=_defined(code, "", 3))
     if not waiting:
         _end()
         return None
@@ -119,8 +116,8 @@ class _Lines:
                     self._try(target, frame.f_globals)
                 if target in self.waiting and (event == "return" or frame.f_lineno > last):
                     del self.waiting[target]
-                    _not_found(target, self.problems.get(target, "the program did not define it"),
-                               _defined(frame.f_code, "", 3))
+                    problem = self.problems.get(target, "the program did not define it")
+                    _attach().not_found(target, problem, known=_defined(frame.f_code, "", 3))
         if self.waiting:
             return self.on_line
         frame.f_trace = None
@@ -128,11 +125,16 @@ class _Lines:
         return None
 
     def _try(self, target, names):
-        problem = _attempt(target, Names(names))
+        problem = _attach().attempt(target, Names(names))
         if problem is None:
             del self.waiting[target]
         else:
             self.problems[target] = problem
+
+
+def _attach():
+    from . import targets
+    return targets.attach()
 
 
 def _end():
