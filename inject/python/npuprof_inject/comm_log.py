@@ -64,7 +64,8 @@ class Log:
         self._capacity = max(1, int(capacity))
         self._first = HEADER_BYTES + STRING_BYTES
         self._words = self._map = None
-        self._written = self._lost = self._allocated = 0
+        self._written = self._allocated = 0
+        self.lost = 0
         self._busy = False
         self._strings = {"": 0}
         self._string_bytes = FIRST_STRING
@@ -128,7 +129,9 @@ class Log:
         """Its name in the log; NO_ROOM when it does not fit any more."""
         at = self._strings.get(text)
         if at is None:
-            at = self._strings[text] = self._add(text.encode("utf-8", "replace"))
+            at = self._add(text.encode("utf-8", "replace"))
+            if at != NO_ROOM:
+                self._strings[text] = at
         return at
 
     def _add(self, data):
@@ -179,15 +182,14 @@ class Log:
         return True
 
     def count_lost(self):
-        self._lost += 1
+        self.lost += 1
         if self._words is not None:
-            self._words[AT_LOST // 8] = self._lost
+            self._words[AT_LOST // 8] = self.lost
 
-    def close(self):
-        """Ends the log in order, unless it is that of the process that forked this one."""
+    def mark_closed(self):
+        """The writer ends in order, unless this is the log of the process that forked it."""
         if self._words is not None and self._pid == os.getpid():
             struct.pack_into("=I", self._map, AT_CLOSED, 1)
-        self._discard()
 
     def _discard(self):
         words, mapping, fd = self._words, self._map, self._fd
@@ -202,6 +204,7 @@ class Log:
 
     def __del__(self):
         try:
-            self.close()
+            self.mark_closed()  # the thread has ended
+            self._discard()
         except Exception:  # the interpreter goes down
             pass

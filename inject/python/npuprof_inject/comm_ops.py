@@ -9,6 +9,7 @@ group (torch then warns and does nothing):
 tensors are the payload: their elements, shapes and type are recorded. peer is a rank in the
 group, as `rank` is; -1 none.
 """
+from .comm_groups import UNKNOWN
 from .comm_log import ASYNC, COALESCED, NO_U64, OBJECT
 
 (ALL_REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, ALL_TO_ALL_V, REDUCE, SCATTER,
@@ -73,6 +74,11 @@ class Ops:
             if op == known:
                 return number
         return NO_REDUCTION
+
+    def unknown(self, describe):
+        """For a call that describe() does not understand."""
+        op = _OPS.get(describe.__name__, 0)
+        return (op, UNKNOWN, (), NO_U64, NO_U64, NO_U64, NO_REDUCTION, -1, 0)
 
     # one tensor in, the same out
 
@@ -305,4 +311,17 @@ FUNCTIONS = {
     "scatter_object_list": "scatter_object_list",
     "send_object_list": "send_object_list",
     "recv_object_list": "recv_object_list",
+}
+
+_OPS = {
+    "all_reduce": ALL_REDUCE, "all_reduce_list": ALL_REDUCE, "broadcast": BROADCAST,
+    "broadcast_list": BROADCAST, "reduce": REDUCE, "reduce_list": REDUCE,
+    "all_gather": ALL_GATHER, "all_gather_into": ALL_GATHER, "all_gather_list": ALL_GATHER,
+    "gather": GATHER, "scatter": SCATTER, "reduce_scatter": REDUCE_SCATTER,
+    "reduce_scatter_tensor": REDUCE_SCATTER, "reduce_scatter_list": REDUCE_SCATTER,
+    "all_to_all": ALL_TO_ALL, "all_to_all_single": ALL_TO_ALL, "send": SEND, "isend": SEND,
+    "recv": RECV, "irecv": RECV, "batch_isend_irecv": BATCH, "barrier": BARRIER,
+    "all_gather_object": ALL_GATHER_OBJECT, "broadcast_object_list": BROADCAST_OBJECT,
+    "gather_object": GATHER_OBJECT, "scatter_object_list": SCATTER_OBJECT,
+    "send_object_list": SEND, "recv_object_list": RECV,
 }
