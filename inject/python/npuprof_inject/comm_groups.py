@@ -52,10 +52,14 @@ class Groups:
 
     def _learn(self, group):
         c10d = self._c10d
-        if isinstance(group, (list, tuple)) and group and all(type(r) is int for r in group):
-            return self._of_ranks(tuple(group))
         if isinstance(group, str):
             return self.find(c10d._resolve_process_group(group))
+        if hasattr(group, "get_group"):  # a DeviceMesh of one dimension
+            return self.find(group.get_group())
+        if isinstance(group, tuple) and len(group) == 2 and hasattr(group[0], "get_group"):
+            return self.find(group[0].get_group(group[1]))
+        if isinstance(group, (list, tuple)) and group:
+            return self._of_ranks(group)
         if c10d._rank_not_in_group(group):
             return None
         if not isinstance(group, c10d.ProcessGroup):
@@ -66,12 +70,16 @@ class Groups:
         return found
 
     def _of_ranks(self, ranks):
-        """Functional collectives of early torch 2 take a list of ranks."""
+        """Functional collectives take a list of ranks, too, or a list of such groups."""
+        me = self._c10d._get_default_group().rank()
+        if isinstance(ranks[0], (list, tuple)):
+            ranks = next((one for one in ranks if me in one), ())
+        ranks = tuple(ranks)
+        if me not in ranks:
+            return None
         known = self._known.get(ranks)
         if known is None:
-            me = self._c10d._get_default_group().rank()
-            rank = ranks.index(me) if me in ranks else -1
-            known = self._known[ranks] = (None, Group(rank, len(ranks), ranks))
+            known = self._known[ranks] = (None, Group(ranks.index(me), len(ranks), ranks))
         return known[1]
 
     def _table(self, name):

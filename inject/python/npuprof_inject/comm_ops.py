@@ -62,7 +62,8 @@ class Ops:
         self._find = groups.find
         self._reductions = reductions(c10d)
 
-    def _reduction(self, op):
+    def reduction(self, op):
+        """Of a ReduceOp, or of a functional collective's word."""
         if op is None:
             return SUM
         if isinstance(op, str):
@@ -85,13 +86,13 @@ class Ops:
     def all_reduce(self, tensor, op=None, group=None, async_op=False, **_):
         group = self._find(group)
         n = size(tensor)
-        return group and (ALL_REDUCE, group, (tensor,), n, n, n, self._reduction(op), -1,
+        return group and (ALL_REDUCE, group, (tensor,), n, n, n, self.reduction(op), -1,
                           ASYNC if async_op else 0)
 
     def all_reduce_list(self, tensors, op=None, group=None, async_op=False, **_):
         group = self._find(group)
         n = sizes(tensors)
-        return group and (ALL_REDUCE, group, tensors, n, n, n, self._reduction(op), -1,
+        return group and (ALL_REDUCE, group, tensors, n, n, n, self.reduction(op), -1,
                           COALESCED | _async(async_op))
 
     def broadcast(self, tensor, src=None, group=None, async_op=False, group_src=None, **_):
@@ -124,7 +125,7 @@ class Ops:
         root = group.peer(dst) if group_dst is None else group_dst
         n = sizes(tensors)
         return (REDUCE, group, tensors, n, n, n if root == group.rank else 0,
-                self._reduction(op), root, _async(async_op))
+                self.reduction(op), root, _async(async_op))
 
     # gather and scatter
 
@@ -172,14 +173,14 @@ class Ops:
         group = self._find(group)
         n = sizes(input_list)
         return group and (REDUCE_SCATTER_V if _uneven(input_list) else REDUCE_SCATTER, group,
-                          input_list, n, n, size(output), self._reduction(op), -1,
+                          input_list, n, n, size(output), self.reduction(op), -1,
                           _async(async_op))
 
     def reduce_scatter_tensor(self, output, input, op=None, group=None, async_op=False, **_):
         group = self._find(group)
         n = size(input)
         return group and (REDUCE_SCATTER, group, (input,), n, n, size(output),
-                          self._reduction(op), -1, _async(async_op))
+                          self.reduction(op), -1, _async(async_op))
 
     def reduce_scatter_list(self, output_tensor_list, input_tensor_lists, op=None, group=None,
                             async_op=False, **_):
@@ -187,7 +188,7 @@ class Ops:
         given = [tensor for tensors in input_tensor_lists for tensor in tensors]
         n = sizes(given)
         return group and (REDUCE_SCATTER, group, given, n, n, sizes(output_tensor_list),
-                          self._reduction(op), -1, COALESCED | _async(async_op))
+                          self.reduction(op), -1, COALESCED | _async(async_op))
 
     # all to all
 
@@ -324,4 +325,8 @@ _OPS = {
     "all_gather_object": ALL_GATHER_OBJECT, "broadcast_object_list": BROADCAST_OBJECT,
     "gather_object": GATHER_OBJECT, "scatter_object_list": SCATTER_OBJECT,
     "send_object_list": SEND, "recv_object_list": RECV,
+    # of comm_functional
+    "all_reduce_coalesced": ALL_REDUCE, "all_gather_tensor": ALL_GATHER,
+    "all_gather_into_tensor_coalesced": ALL_GATHER,
+    "reduce_scatter_tensor_coalesced": REDUCE_SCATTER,
 }

@@ -116,11 +116,12 @@ class Recorder:
                 self.look_again()
         try:
             call = describe(*args, **kwargs)
-            if call is not None and call[8] & comm_log.OBJECT:
-                thread.inside = [0, 0, 0]
+            parts = call is not None and call[8] & comm_log.OBJECT
+            thread.inside = [0, 0, 0] if parts else None
             return call
         except Exception:  # the user's call will say what is wrong with it, or it is a newer one
             self.undescribed += 1
+            thread.inside = None
             return self.ops.unknown(describe)
 
     def _part(self, thread, describe, args, kwargs):

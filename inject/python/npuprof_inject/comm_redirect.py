@@ -26,8 +26,11 @@ def hooked(function):
 
 def redirect(function, make_hook, compiling=None):
     """make_hook(original) is the hook. compiling(): torch.compile looks at the code; it is to
-    see the original. False for what is no Python function, or has a hook."""
+    see the original. False for what is no Python function of torch or torch_npu (a wrapper of the
+    user's calls torch's in the end), or has a hook."""
     if not isinstance(function, types.FunctionType) or hooked(function):
+        return False
+    if not str(function.__module__).startswith("torch"):
         return False
     original = _copy(function)
     number = next(_numbers)

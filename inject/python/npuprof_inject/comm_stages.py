@@ -58,7 +58,7 @@ class Stages:
 
     def current(self):
         stage = _current.get()
-        if stage is NONE and self._open and threading.get_ident() not in threading._active:
+        if stage is NONE and self._open and _is_foreign():
             return self._only_one()
         return stage
 
@@ -107,6 +107,12 @@ class Stages:
 
     def resume(self, stage):
         return _current.set(stage)
+
+
+def _is_foreign():
+    """Is this a thread that Python did not start?"""
+    thread = threading._active.get(threading.get_ident())
+    return thread is None or isinstance(thread, threading._DummyThread)
 
 
 def _outer(token):
