@@ -38,7 +38,7 @@ def _chain():
     spec = _previous()
     if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
         return
-    from importlib.util import module_from_spec
+    from _frozen_importlib import module_from_spec  # as importlib.util's, without its 2 ms
     module = module_from_spec(spec)
     sys.modules["sitecustomize"] = module  # what the import of this file returns, too
     spec.loader.exec_module(module)  # what it raises is told by site, as ever

@@ -74,9 +74,28 @@ class guard:
         return False
 
 
+def is_silent():
+    """Has this process nothing told so far, being a child of fork()?"""
+    return _method is not None
+
+
 def at_exit(callback):
     """callback() before `end` is written; also in a child of fork() that registers it."""
     _exit_callbacks.append(callback)
+
+
+def on_exit(callback):
+    """callback() early at the exit, before what was imported by now shuts down."""
+    atexit.register(_guarded, callback)
+    process = sys.modules.get("multiprocessing.process")
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and process is not None and process.parent_process() is not None:
+        util.Finalize(None, _guarded, args=(callback,), exitpriority=100)
+
+
+def _guarded(callback):
+    with guard("exit"):
+        callback()
 
 
 def _tell_start():
