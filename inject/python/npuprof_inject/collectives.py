@@ -16,6 +16,7 @@ import re
 import sys
 
 from . import events
+from .comm_anchors import Anchors
 
 OTHER_SHARE = 0.2  # of the bytes, from which on an anchor is probably wrong (R24)
 TEXT_STAGE = re.compile(r"text|encode|prompt|t5|clip", re.IGNORECASE)
@@ -23,23 +24,15 @@ TEXT_STAGE = re.compile(r"text|encode|prompt|t5|clip", re.IGNORECASE)
 _installed = None
 
 
-class _Anchor:
-    def __init__(self, stage):
-        self.name, self.module, self.qualname = stage["name"], stage["module"], stage["qualname"]
-        self.done = False  # found and wrapped
-        self.told = False  # that it is not in its module
-
-
 class _Collectives:
     def __init__(self, config, imports):
         self.config, self.imports = config, imports
-        self.anchors = [_Anchor(stage) for stage in config.get("stages") or []]
+        self.anchors = Anchors(config.get("stages") or [], self._make_recorder)
         self.recorder = self.stages = None
         self.hooked = []
 
     def start(self):
-        for anchor in self.anchors:
-            self.imports.after(anchor.module, functools.partial(self._anchor, anchor))
+        self.anchors.install(self.imports)
         self.imports.after("torch", self._torch)
         self.imports.after("torch_npu", lambda _: self._hook_all())  # replaces some (7.6)
 
@@ -112,31 +105,11 @@ class _Collectives:
                                     "HCCL API sees them")
         kind.__init__ = __init__
 
-    # stages
-
-    def _anchor(self, anchor, module):
-        if anchor.done:
-            return
-        self._make_recorder()
-        from . import comm_stages
-        found, why = comm_stages.install(self.stages, anchor.name, module, anchor.qualname)
-        target = "%s:%s" % (anchor.module, anchor.qualname)
-        if found:
-            anchor.done = True
-            events.write("collectives_stage", stage=anchor.name, target=target)
-        elif not anchor.told:
-            anchor.told = True
-            events.write("not_found", target=target, reason=why, near=comm_stages.near(
-                module, anchor.qualname), stage=anchor.name)
-
     def _look_again(self):
         """In the first collective, and in some later ones: what came by other ways (R25)."""
         with events.guard("stages"):
             self._hook_all()
-            for anchor in self.anchors:
-                module = sys.modules.get(anchor.module)
-                if not anchor.done and module is not None:
-                    self._anchor(anchor, module)
+            self.anchors.look_again()
 
     # the end
 
@@ -149,10 +122,9 @@ class _Collectives:
         events.write("collectives_end", calls=calls, lost=lost,
                      undescribed=self.recorder.undescribed,
                      bytes=sum(total.bytes for total in totals.values()),
-                     stages={anchor.name: {"found": anchor.done,
-                                           "calls": self.stages.calls[anchor.name]}
-                             for anchor in self.anchors})
-        if self.anchors and calls:
+                     stages={name: {"found": found, "calls": self.stages.calls[name]}
+                             for name, found in self.anchors.found().items()})
+        if self.stages.names and calls:
             self._tell_other(totals, calls)
             self._tell_text(totals)
         if lost:
@@ -171,7 +143,7 @@ class _Collectives:
             events.say("%.0f %% of what the collectives sent (%d of %d calls) lies outside of "
                        "the stages %s: an anchor is missing, or is not the function that sends"
                        % (100 * share, other.calls, calls,
-                          ", ".join(anchor.name for anchor in self.anchors)))
+                          ", ".join(self.anchors.found())))
 
     def _tell_text(self, totals):
         """A prompt that was seen before is not encoded again (R26)."""

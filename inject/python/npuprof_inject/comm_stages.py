@@ -10,6 +10,7 @@ import functools
 import inspect
 import threading
 import time
+import types
 
 from .comm_log import NO_U32
 
@@ -130,6 +131,10 @@ def wrap(stages, name, function):
         wrapper = _wrap_generator(stages, name, function)
     else:
         wrapper = _wrap_plain(stages, name, function)
+    names = getattr(function, "__globals__", None)
+    if isinstance(names, dict):  # who looks for the globals of the function finds the user's
+        wrapper = types.FunctionType(wrapper.__code__, names, wrapper.__name__, None,
+                                     wrapper.__closure__)
     return functools.wraps(function)(wrapper)
 
 
@@ -231,36 +236,3 @@ def _wrap_async_generator(stages, name, function):
         finally:
             stages.leave((stage, token) + entered[2:], failed)
     return wrapper
-
-
-def install(stages, name, module, qualname):
-    """Put the stage at module.qualname: (True, None), or (False, why not)."""
-    owner, function = module, module
-    parts = qualname.split(".")
-    for part in parts:
-        owner = function
-        function = getattr(owner, part, None)
-        if function is None:
-            return False, "%s has no %s" % (getattr(owner, "__name__", owner), part)
-    last = parts[-1]
-    if inspect.isclass(function):
-        owner, last = function, "forward" if hasattr(function, "forward") else "__call__"
-    raw = inspect.getattr_static(owner, last, None)
-    if isinstance(raw, (staticmethod, classmethod)):
-        wrapped = type(raw)(wrap(stages, name, raw.__func__))
-    elif callable(raw):
-        wrapped = wrap(stages, name, raw)
-    else:
-        return False, "%s is not a function" % qualname
-    setattr(owner, last, wrapped)
-    return True, None
-
-
-def near(module, qualname):
-    """Names in the module that look like the missing one."""
-    import difflib
-    names = [name for name, value in vars(module).items() if callable(value)]
-    for kind in [value for value in vars(module).values() if inspect.isclass(value)]:
-        names += ["%s.%s" % (kind.__name__, name) for name, value in vars(kind).items()
-                  if callable(value)]
-    return difflib.get_close_matches(qualname, names, 5, 0.5)
