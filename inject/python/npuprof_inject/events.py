@@ -103,7 +103,8 @@ def _tell_start():
     global _method
     method, _method = _method, None
     _append("start", {"argv": list(getattr(sys, "argv", None) or []),
-                      "python": sys.version.split()[0], "method": method})
+                      "python": sys.version.split()[0], "executable": sys.executable,
+                      "method": method})
 
 
 def _append(event, members):

@@ -58,6 +58,16 @@ def _wanted(frame):
 
 
 def _on_call(frame, event, arg):
+    """The trace function: of all frames, picks the program's. What it raised would end the program."""
+    try:
+        return _pick(frame)
+    except Exception as error:
+        events.failed("trace of the program", error)
+        _end()
+        return None
+
+
+def _pick(frame):
     code = frame.f_code
     if code.co_name == "_bootstrap" and code.co_filename.endswith("process.py"):
         _end()  # a child of multiprocessing whose parent's program cannot be run again
