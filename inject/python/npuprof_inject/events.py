@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from . import ranks
+from . import processes, ranks
 
 _directory = None
 _method = None  # how this process came to be, once told: None
@@ -21,8 +21,7 @@ _ended = False
 def start(directory):
     global _directory, _method
     _directory = directory
-    argv = getattr(sys, "argv", None) or []
-    _method = "spawn" if "--multiprocessing-fork" in argv else "exec"
+    _method = "spawn" if processes.is_spawned() else "exec"
     _tell_start()
     os.register_at_fork(after_in_child=_after_fork)
     atexit.register(_at_exit)

@@ -79,7 +79,7 @@ def _begin(target, number):
     except Exception as error:  # a library that it needs may be missing as well
         events.write("no_torch_npu", error="%s: %s" % (type(error).__name__, error))
         events.say("%s reached call %d, but torch_npu cannot be imported: %s"
-                   % (target.name, number, error))
+                   % (target.name, number - target.base, error))
         _retire()
         return None
     capture = _Capture(target, number, torch_npu.profiler)
@@ -112,7 +112,7 @@ class _Capture:
     """One window. `with` it around each of its calls."""
 
     def __init__(self, target, number, profiler):
-        self.target, self.call, self.profiler = target, number, profiler
+        self.target, self.call, self.profiler = target, number - target.base, profiler
         self.thread = threading.current_thread()
         self.mutex = threading.RLock()
         self.inside = True

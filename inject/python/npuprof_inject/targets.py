@@ -29,6 +29,7 @@ class Target:
         self.limit = settings.call
         self.made = []  # (wrapper, holder, name) of each thing that was wrapped
         self.same_as = None  # the target that wrapped the same function first
+        self.final = None
         self.reasons = []  # what was told by not_found
 
     def count(self, args, kwargs):
@@ -42,6 +43,14 @@ class Target:
         """Count from 1 again, in a child of fork()."""
         self.base, self.base_all = self.tick(), self.tick_all()
         self.limit = self.call + self.base
+
+    def totals(self):
+        """(calls, those of the wanted phase), at the exit: looking at a counter advances it."""
+        if self.final is None or self.final[0] != os.getpid():
+            wanted = self.tick() - 1 - self.base
+            every = self.tick_all() - 1 - self.base_all if self.phase else wanted
+            self.final = os.getpid(), every, wanted
+        return self.final[1:]
 
     def is_ours(self, raw):
         function = wrap.original(raw)
@@ -73,7 +82,7 @@ class _Watch:
         problem = attempt(self.target, module)
         if problem is None:
             return
-        not_found(self.target, module, problem)
+        not_found(self.target, problem, _callables(module, "", 3))
         _hook_getattr(self.target, module)
         if self.waiting is None:
             imports.retry(self.again)
@@ -94,8 +103,6 @@ def attempt(target, module):
     except (Missing, wrap.Refused) as problem:
         return problem
     return None
-
-
 
 
 def _get(holder, name):
@@ -180,22 +187,22 @@ def _hook_getattr(target, module):
     module.__getattr__ = __getattr__
 
 
-def not_found(target, module, problem):
-    """The event, once per reason, with names that come near."""
+def not_found(target, problem, known):
+    """The event, once per reason; near: those of the known names that may have been meant."""
     reason = str(problem)
     if reason not in target.reasons:
         target.reasons.append(reason)
-        events.write("not_found", target=target.name, reason=reason, near=_near(target, module))
+        events.write("not_found", target=target.name, reason=reason,
+                     near=_near(target.qualname, list(known)))
 
 
-def _near(target, module):
+def _near(wanted, known):
     import difflib
-    known = list(_callables(module, "", 3))
-    near = difflib.get_close_matches(target.qualname, known, 5, 0.5)
-    last = target.qualname.rpartition(".")[2].lower()
-    more = [name for name in known if name not in near and (
-        name.startswith(target.qualname + ".") or name.lower().rpartition(".")[2] == last)]
-    return (near + more)[:8]
+    near = difflib.get_close_matches(wanted, known, 5, 0.5)
+    last = wanted.rpartition(".")[2].lower()
+    near += [name for name in known if name not in near and (
+        name.startswith(wanted + ".") or name.lower().rpartition(".")[2] == last)]
+    return near[:8]
 
 
 def _callables(holder, prefix, depth):
@@ -217,13 +224,12 @@ def _tell_calls():
         if not counted.made and not target.reasons:
             _never_imported(target)
             continue
-        calls = counted.tick() - 1 - counted.base
-        every = counted.tick_all() - 1 - counted.base_all if counted.phase else calls
-        if not calls and not every and events.is_silent():
+        every, wanted = counted.totals()
+        if not every and events.is_silent():
             continue
         members = {"calls": every}
         if counted.phase:
-            members.update(phase=counted.phase, phase_calls=calls)
+            members.update(phase=counted.phase, phase_calls=wanted)
         if not every:
             members["overridden_by"] = _overrides(counted)
         members["replaced"] = any(not _still(counted, *made[1:]) for made in counted.made[-1:])
