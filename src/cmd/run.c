@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -148,6 +149,8 @@ static enum np_status fill(const struct np_call *call, struct np_report *report,
 
 static int run_run(const struct np_call *call)
 {
+	/* a terminal that is closed must not end what runs for hours */
+	(void)signal(SIGPIPE, SIG_IGN);
 	return np_cmd_run_report(call, fill);
 }
 

@@ -54,6 +54,7 @@ static void fill(struct np_arena *arena, const struct np_jval *object, struct np
 		.where = text_of(arena, object, "where"),
 		.near = list_of(arena, object, "near", ", "),
 		.argv = list_of(arena, object, "argv", " "),
+		.overridden_by = list_of(arena, object, "overridden_by", ", "),
 		.pid = number_of(object, "pid"),
 		.ppid = number_of(object, "ppid"),
 		.rank = number_of(object, "rank"),
@@ -133,7 +134,8 @@ void np_run_events_release(struct np_run_events *self)
 void np_target_facts(const struct np_run_events *events, const char *target,
                      struct np_target_facts *out)
 {
-	*out = (struct np_target_facts){.most_calls = NP_NO_I64, .near = "", .reason = ""};
+	*out = (struct np_target_facts){
+		.most_calls = NP_NO_I64, .near = "", .reason = "", .overridden_by = ""};
 	for (size_t i = 0; i < events->all.n; i++) {
 		const struct np_run_event *one = &events->all.v[i];
 		if (strcmp(one->target, target) != 0)
@@ -143,10 +145,17 @@ void np_target_facts(const struct np_run_events *events, const char *target,
 		out->profiling += strcmp(one->event, "profiling") == 0;
 		out->profiled += strcmp(one->event, "profiled") == 0;
 		if (strcmp(one->event, "not_found") == 0) {
+			bool imported = !strstr(one->reason, "was not imported");
 			out->not_found++;
-			out->near = one->near;
-			out->reason = one->reason;
+			if (imported || !out->imported) {
+				out->near = one->near;
+				out->reason = one->reason;
+			}
+			out->imported |= imported;
 		}
+		out->imported |= strcmp(one->event, "wrapped") == 0;
+		if (*one->overridden_by)
+			out->overridden_by = one->overridden_by;
 		if (strcmp(one->event, "calls") != 0 || one->calls == NP_NO_I64)
 			continue;
 		out->told_calls++;

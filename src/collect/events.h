@@ -12,7 +12,7 @@
 struct np_run_event {
 	const char *event, *target, *dir, *error, *reason, *kind, *python, *method, *state, *where;
 	/* python: the path of the interpreter, `executable`, which older packages do not tell */
-	const char *near, *argv; /* lists, joined by ", " and by " " */
+	const char *near, *argv, *overridden_by; /* lists, joined by ", " and by " " */
 	int64_t pid, ppid, rank, call, calls;
 	double time, seconds; /* NaN */
 	bool library;
@@ -38,7 +38,9 @@ struct np_target_facts {
 	int64_t most_calls; /* of one process; NP_NO_I64: no process lived to tell */
 	int64_t sum_calls;
 	size_t told_calls;         /* processes that told */
-	const char *near, *reason; /* of the last not_found; "" */
+	bool imported;             /* some process imported its module */
+	const char *near, *reason; /* of the last not_found, of a process that imported it if any */
+	const char *overridden_by; /* subclasses whose own method is called instead; "" */
 };
 void np_target_facts(const struct np_run_events *events, const char *target,
                      struct np_target_facts *out);

@@ -164,8 +164,9 @@ static enum np_status export_all(struct np_run *run, struct np_err *err)
 	return np_run_export(run, err);
 }
 
-/* A watched directory holds older captures as well: they are not this run's. */
-static void keep_new(const struct np_run *run, struct np_captures *all)
+/* A watched directory holds older captures as well, which are not this run's: how many are,
+ * in their order, in front of the others. */
+static size_t new_in_front(const struct np_run *run, struct np_captures *all)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < all->captures.n; i++) {
@@ -176,10 +177,13 @@ static void keep_new(const struct np_run *run, struct np_captures *all)
 			is_new = strncmp(path, run->dumps.all.v[d].path, len) == 0 &&
 			         (path[len] == '\0' || path[len] == '/');
 		}
-		if (is_new)
-			all->captures.v[kept++] = all->captures.v[i];
+		if (!is_new)
+			continue;
+		struct np_capture *old = all->captures.v[kept];
+		all->captures.v[kept++] = all->captures.v[i];
+		all->captures.v[i] = old;
 	}
-	all->captures.n = kept;
+	return kept;
 }
 
 static enum np_status judge(struct np_run *run, struct np_err *err)
@@ -198,8 +202,10 @@ static enum np_status judge(struct np_run *run, struct np_err *err)
 	if (status == NP_E_NOTFOUND)
 		return NP_OK; /* nothing was written at all, which the report tells */
 	if (status == NP_OK) {
-		keep_new(run, all);
+		size_t n = all->captures.n;
+		all->captures.n = new_in_front(run, all);
 		status = np_gate_run(all, &gate, run->report, err);
+		all->captures.n = n; /* all are to be freed */
 		run->gated = status == NP_OK;
 	}
 	np_captures_free(all);

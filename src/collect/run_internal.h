@@ -85,6 +85,8 @@ enum np_status np_run_read_json(struct np_run *run, struct np_run_options *optio
 /* run_report.c */
 void np_run_tell(struct np_run *run);
 void np_run_tell_log(struct np_run *run);
+/* A command as one line for a shell; in the arena. */
+const char *np_run_command_line(struct np_report *report, char *const *argv);
 /* The command line of this run again, with another option in front: "--warmup 2"; or NULL. */
 const char *np_run_again(struct np_run *run, const char *with);
 

@@ -282,7 +282,6 @@ static enum np_status read_command(struct np_run *run, const struct np_jval *roo
 	const struct np_jval *list = np_jget(root, "command");
 	size_t n = list && list->type == NP_J_ARRAY ? list->n : 0;
 	char **argv = np_arena_zalloc(&run->report->arena, (n + 1) * sizeof *argv);
-	struct np_buf line = {0};
 	if (!argv)
 		return np_err_nomem(err);
 	for (size_t i = 0; i < n; i++) {
@@ -290,12 +289,10 @@ static enum np_status read_command(struct np_run *run, const struct np_jval *roo
 		                                           np_jstr(&list->child[i]));
 		if (!argv[i])
 			return np_err_nomem(err);
-		np_buf_printf(&line, i ? " %s" : "%s", np_shell_quote(run->report, argv[i]));
 	}
 	run->argv = argv;
-	run->command = np_arena_cstr(&run->report->arena, np_buf_str(&line));
-	np_buf_release(&line);
-	return run->command ? NP_OK : np_err_nomem(err);
+	run->command = np_run_command_line(run->report, argv);
+	return NP_OK;
 }
 
 static void read_status(struct np_run *run, const struct np_jval *root)

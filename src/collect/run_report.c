@@ -64,6 +64,28 @@ const char *np_run_again(struct np_run *run, const char *with)
 	return text ? text : "";
 }
 
+/* A word of the command: np_shell_quote() takes words for paths and protects their dashes. */
+static void add_word(struct np_report *report, struct np_buf *line, const char *word)
+{
+	size_t dashes = strspn(word, "-");
+	np_buf_add(line, word, dashes);
+	if (dashes == 0 || word[dashes])
+		np_buf_add_cstr(line, np_shell_quote(report, word + dashes));
+}
+
+const char *np_run_command_line(struct np_report *report, char *const *argv)
+{
+	struct np_buf text = {0};
+	for (size_t i = 0; argv && argv[i]; i++) {
+		if (i)
+			np_buf_add_char(&text, ' ');
+		add_word(report, &text, argv[i]);
+	}
+	const char *line = np_arena_cstr(&report->arena, np_buf_str(&text));
+	np_buf_release(&text);
+	return line ? line : "";
+}
+
 static const char *finish_command(struct np_run *run)
 {
 	const char *text = np_arena_printf(&run->report->arena, "npuprof run --finish %s",
@@ -223,9 +245,33 @@ static void tell_too_few(struct np_run *run, struct np_finding *finding,
 	np_finding_advice(finding,
 	                  "Give it more work (requests, steps), or a shorter warm-up; with a "
 	                  "compiler the first 10 calls stay warm-up (R6, R15).");
+	if (*facts->overridden_by)
+		np_finding_evidence(finding, run->events_dir, NULL, NULL,
+		                    "overridden by %s: name that one", facts->overridden_by);
 	if (facts->most_calls > 0)
 		(void)snprintf(with, sizeof with, "--warmup %" PRId64, facts->most_calls - 1);
 	np_finding_command(finding, "%s", np_run_again(run, facts->most_calls > 0 ? with : NULL));
+}
+
+static void tell_not_imported(struct np_run *run, const struct np_run_target *target,
+                              const struct np_target_facts *facts, struct np_finding *finding)
+{
+	const char *near = *facts->near ? first_near(run, facts->near) : NULL;
+	np_finding_detail(finding, "%s was never imported by any of %zu Python processes.",
+	                  target->module, np_run_events_count(&run->events, "start"));
+	if (near) {
+		np_finding_advice(finding, "Modules that were: %s", facts->near);
+		np_finding_command(
+			finding, "%s",
+			np_run_again(run, np_arena_printf(&run->report->arena, "--target %s:%s",
+		                                          near, target->qualname)));
+		return;
+	}
+	np_finding_advice(finding, "Look for the class in the installed package; a program that is "
+	                           "started as a script has the module __main__.");
+	np_str rest, class = np_str_cut(np_str_of(target->qualname), '.', &rest);
+	np_finding_command(finding, "grep -rnE --include='*.py' '(class|def) %.*s' .",
+	                   NP_FMT(class));
 }
 
 static void explain(struct np_run *run, const struct np_run_target *target,
@@ -233,7 +279,7 @@ static void explain(struct np_run *run, const struct np_run_target *target,
 {
 	if (np_run_events_count(&run->events, "start") == 0) {
 		tell_no_python(run, finding);
-	} else if (facts->wrapped == 0 && facts->not_found) {
+	} else if (facts->wrapped == 0 && facts->imported) {
 		np_finding_detail(finding, "%s was imported, but: %s", target->module,
 		                  *facts->reason ? facts->reason : "?");
 		const char *near = *facts->near ? first_near(run, facts->near) : NULL;
@@ -244,13 +290,7 @@ static void explain(struct np_run *run, const struct np_run_target *target,
 		                        : NULL;
 		np_finding_command(finding, "%s", np_run_again(run, with));
 	} else if (facts->wrapped == 0) {
-		np_finding_detail(finding, "%s was never imported by any of %zu Python processes.",
-		                  target->module, np_run_events_count(&run->events, "start"));
-		np_finding_advice(finding,
-		                  "Look for the class in the installed package; a program that "
-		                  "is started as a script has the module __main__.");
-		np_finding_command(finding, "grep -rn 'class ' --include='*.py' . | grep -w %s",
-		                   np_shell_quote(run->report, target->qualname));
+		tell_not_imported(run, target, facts, finding);
 	} else if (facts->profiling > facts->profiled) {
 		np_finding_detail(finding,
 		                  "Recording began and did not end: the process was killed, or "

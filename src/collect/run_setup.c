@@ -240,16 +240,6 @@ static const char *clean_name(struct np_arena *arena, np_str wish)
 	return np_arena_cstr(arena, np_str_of(n ? out : "run"));
 }
 
-static const char *command_line(struct np_report *report, char *const *argv)
-{
-	struct np_buf text = {0};
-	for (size_t i = 0; argv && argv[i]; i++)
-		np_buf_printf(&text, i ? " %s" : "%s", np_shell_quote(report, argv[i]));
-	const char *line = np_arena_cstr(&report->arena, np_buf_str(&text));
-	np_buf_release(&text);
-	return line ? line : "";
-}
-
 enum np_status np_run_resolve(struct np_run *run, struct np_err *err)
 {
 	const struct np_run_options *options = run->options;
@@ -286,7 +276,7 @@ enum np_status np_run_resolve(struct np_run *run, struct np_err *err)
 	NP_TRY(resolve_numbers(run, err));
 	NP_TRY(resolve_profile(run, err));
 	run->argv = options->command;
-	run->command = command_line(run->report, run->argv);
+	run->command = np_run_command_line(run->report, run->argv);
 	run->name = clean_name(arena, options->name ? np_str_of(options->name)
 	                              : run->preset ? np_str_of(run->preset->name)
 	                                            : name_of_command(run->argv));

@@ -398,7 +398,8 @@ static _Noreturn void become(const struct job *self, const struct pipes *pipes)
 		(void)dup2(null, STDIN_FILENO);
 	(void)dup2(pipes->out[1], STDOUT_FILENO);
 	(void)dup2(pipes->err[1] >= 0 ? pipes->err[1] : pipes->out[1], STDERR_FILENO);
-	(void)sigaction(SIGPIPE, &self->old_pipe, NULL);
+	/* a shell's pipelines want it as it is by default, whatever we do with it */
+	(void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	(void)sigprocmask(SIG_SETMASK, &self->old_mask, NULL);
 	(void)execvpe(self->spec->argv[0], self->spec->argv, self->spec->env);
 	int why = errno;
