@@ -144,6 +144,8 @@ static size_t sequence_end(const char *text, size_t len, size_t i)
 			at++;
 		return at < len && text[at] != '\n' ? at + 1 : at;
 	}
+	if (kind == '(' || kind == ')') /* a character set: one more */
+		at++;
 	/* a line's end is none of the sequence's */
 	return at <= len && kind != '\n' ? at : i + 1;
 }
