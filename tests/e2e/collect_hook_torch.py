@@ -165,24 +165,45 @@ def decode(tmp):
 
 
 def torchrun(tmp):
-    """torchrun with 4 ranks of gloo and DDP: rank 0 only, the others say that they were skipped."""
-    run = real(tmp, {"main.py": GROUP}, "net:UNet.forward")
+    """torchrun with 4 ranks of gloo and DDP: two are chosen, the others say that they are not."""
+    run = real(tmp, {"main.py": GROUP}, "net:UNet.forward", ranks=[0, 2], active=2)
     run.run(*TORCHRUN, "--nproc_per_node=4", "main.py", torch=True)
-    same(run.profiled()["rank"], 0, "rank")
-    same(sorted(one["rank"] for one in run.events("skipped_rank")), [1, 2, 3], "skipped")
+    done = run.events("profiled")
+    same(sorted(one["rank"] for one in done), [0, 2], "ranks")
+    same({(one["call"], one["steps"], one["state"], one["early"]) for one in done},
+         {(3, 2, "NONE", None)}, "windows")
+    same(sorted(os.path.basename(one["dir"]) for one in done), run.dumps(), "dumps")
+    same(sorted(one["rank"] for one in run.events("skipped_rank")), [1, 3], "skipped")
     same([one["calls"] for one in run.events("calls")], [5] * 4, "calls")
     same(len(run.events("end")), 5, "the agent and four ranks")
-
-
-def all_ranks(tmp):
-    """ranks null: each rank has its own directory, at the same call."""
-    run = real(tmp, {"main.py": GROUP}, "net:UNet.forward", ranks=None, active=2)
-    run.run(*TORCHRUN, "--nproc_per_node=2", "main.py", torch=True)
-    done = run.events("profiled")
-    same(sorted(one["rank"] for one in done), [0, 1], "ranks")
-    same({(one["call"], one["steps"], one["state"]) for one in done}, {(3, 2, "NONE")}, "windows")
-    same(sorted(os.path.basename(one["dir"]) for one in done), run.dumps(), "dumps")
     run.none("hook_failed")
+
+
+def with_recorder(tmp):
+    """One function is profiled, and a stage of the recorder of collectives."""
+    comm = os.path.join(tmp, "comm")
+    os.makedirs(comm)
+    stage = {"name": "unet", "module": "net", "qualname": "UNet.forward"}
+    run = real(tmp, {"main.py": """
+        import os, torch, torch.distributed as dist, net
+        dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meet"), rank=0,
+                                world_size=1)
+        class Mine(torch.nn.ReLU):
+            def forward(self, x):
+                dist.all_reduce(x.detach())
+                return x
+        model = net.UNet()
+        model.down = torch.nn.Sequential(model.down, Mine())
+        for _ in range(5):
+            model(torch.ones(1, 3, 8, 8))
+        """}, "net:UNet.forward", collectives={"dir": comm, "capacity": 64, "stages": [stage],
+                                               "step": "unet", "request": None})
+    run.run(torch=True)
+    run.profiled()
+    same((run.one("calls")["calls"], run.one("calls")["replaced"]), (5, False), "calls")
+    same(run.one("collectives_end")["calls"], 5, "collectives")
+    run.one("collectives_stage")
+    same(run.events("collectives_other"), [], "outside of a stage")
 
 
 def mp_spawn(tmp):
@@ -290,7 +311,7 @@ def compiled(tmp):
     run.profiled()
 
 
-CASES = [denoise, before_torch, model_tools, decorated, decode, torchrun, all_ranks, mp_spawn,
+CASES = [denoise, before_torch, model_tools, decorated, decode, torchrun, with_recorder, mp_spawn,
          loader, server, shell, compiled]
 
 

@@ -5,12 +5,11 @@ neither loses events nor gets one of ours into a socket of its own. A line is co
 after kill -9. A process made by fork() writes nothing before it has something to tell.
 """
 import atexit
-import json
 import os
 import sys
 import time
 
-from . import processes, ranks
+from . import light, processes, ranks
 
 _directory = None
 _method = None  # how this process came to be, once told: None
@@ -39,13 +38,16 @@ def write(event, **members):
 
 
 def failed(where, error, tell=True):
-    """The event hook_failed, and one line on stderr."""
-    import traceback
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    write("hook_failed", where=where, error="%s: %s" % (type(error).__name__, error),
-          traceback=text)
-    if tell:
-        say("%s failed, the program goes on: %s: %s" % (where, type(error).__name__, error))
+    """The event hook_failed, and one line on stderr. Never raises."""
+    try:
+        import traceback
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        write("hook_failed", where=where, error="%s: %s" % (type(error).__name__, error),
+              traceback=text)
+        if tell:
+            say("%s failed, the program goes on: %s: %s" % (where, type(error).__name__, error))
+    except Exception:  # the stack is full, an error has no text, …
+        pass
 
 
 def say(text):
@@ -101,7 +103,8 @@ def _tell_start():
     global _method
     method, _method = _method, None
     _append("start", {"argv": list(getattr(sys, "argv", None) or []),
-                      "python": sys.version.split()[0], "method": method})
+                      "python": sys.version.split()[0], "executable": sys.executable,
+                      "method": method})
 
 
 def _append(event, members):
@@ -109,7 +112,7 @@ def _append(event, members):
               "rank": ranks.rank(), "event": event}
     record.update(members)
     try:
-        line = (json.dumps(record, default=str) + "\n").encode("ascii")
+        line = (light.dumps(record) + "\n").encode("ascii")
         descriptor = os.open(os.path.join(_directory, "%d.jsonl" % os.getpid()),
                              os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
         try:
