@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "collect/run.h"
 #include "report/lang.h"
 
 /* Keeps other HCCL processes' port 16666 free (R9, R13). */
@@ -103,4 +104,48 @@ const struct np_preset *np_preset_find(const char *name)
 		if (strcmp(presets[i].name, name) == 0)
 			return &presets[i];
 	return NULL;
+}
+
+static const struct np_column preset_columns[] = {
+	{"preset", "", NP_COL_TEXT, "name for --preset"},
+	{"framework", "", NP_COL_TEXT, "what it is for"},
+	{"target", "", NP_COL_TEXT, "the call that is recorded; -: give --target"},
+	{"warmup", "", NP_COL_INT, "calls before it"},
+	{"compile_warmup", "", NP_COL_INT, "the same with --compile (R6)"},
+	{"variables", "", NP_COL_TEXT, "set unless they are set already"},
+	{"choose", "", NP_COL_TEXT, "which call to give"},
+	{"notes", "", NP_COL_TEXT, "what else to know"},
+};
+
+static const struct np_column hint_columns[] = {
+	{"preset", "", NP_COL_TEXT, "name for --preset"},
+	{"model", "", NP_COL_TEXT, "or role"},
+	{"target", "", NP_COL_TEXT, "for --target; look whether your version has it"},
+};
+
+void np_run_list_presets(struct np_report *report)
+{
+	struct np_table *table = NP_REPORT_TABLE(report, "presets", "Presets", preset_columns);
+	struct np_table *hints = NP_REPORT_TABLE(report, "known_targets",
+	                                         "Targets that depend on the model", hint_columns);
+	for (size_t i = 0; i < np_n_presets(); i++) {
+		const struct np_preset *preset = np_preset(i);
+		struct np_buf text = {0};
+		for (size_t v = 0; v < NP_PRESET_VARIABLES && preset->variables[v]; v++)
+			np_buf_printf(&text, v ? " %s" : "%s", preset->variables[v]);
+		np_cell_cstr(table, preset->name);
+		np_cell_cstr(table, preset->framework);
+		np_cell_cstr(table, preset->targets[0]);
+		np_cell_int(table, preset->warmup);
+		np_cell_int(table, preset->compile_warmup);
+		np_cell_cstr(table, text.len ? text.ptr : NULL);
+		np_cell_word(table, preset->choose);
+		np_cell_word(table, preset->notes);
+		np_buf_release(&text);
+		for (size_t h = 0; h < NP_PRESET_HINTS && preset->hints[h].target; h++) {
+			np_cell_cstr(hints, preset->name);
+			np_cell_cstr(hints, preset->hints[h].model);
+			np_cell_cstr(hints, preset->hints[h].target);
+		}
+	}
 }

@@ -119,6 +119,10 @@ static enum np_status run_command(struct np_run *run, struct np_err *err)
 	                        .ctx = run};
 	struct np_spawn_end end;
 	say(run, np_tr("run directory: %s"), run->dir);
+	if (run->preset && run->preset->server && !options->stop_after_capture)
+		say(run, "%s",
+		    np_tr("it runs until the service ends; --stop-after-capture ends it "
+		          "once all is recorded"));
 	enum np_status status = np_spawn_run(&spec, &end, err);
 	if (status != NP_OK) {
 		/* nothing ran: nothing is left behind */
@@ -207,6 +211,7 @@ static enum np_status judge(struct np_run *run, struct np_err *err)
 		status = np_gate_run(all, &gate, run->report, err);
 		all->captures.n = n; /* all are to be freed */
 		run->gated = status == NP_OK;
+		run->gate_verdict = run->report->verdict;
 	}
 	np_captures_free(all);
 	return status;
@@ -226,10 +231,8 @@ static bool can_judge(const struct np_run *run)
 static void conclude(struct np_run *run)
 {
 	struct np_report *report = run->report;
-	bool gate_failed = run->gated && report->verdict == NP_VERDICT_FAIL;
-	bool gate_open = run->gated && report->verdict == NP_VERDICT_UNKNOWN;
-	run->failed |= gate_failed;
-	run->unknown |= gate_open;
+	run->failed |= run->gate_verdict == NP_VERDICT_FAIL;
+	run->unknown |= run->gate_verdict == NP_VERDICT_UNKNOWN;
 	report->verdict = run->failed    ? NP_VERDICT_FAIL
 	                  : run->unknown ? NP_VERDICT_UNKNOWN
 	                                 : NP_VERDICT_PASS;

@@ -53,7 +53,8 @@ struct np_run {
 	struct np_dumps dumps;
 	const char *export_python; /* NULL: none can import torch_npu */
 	bool gated, failed, unknown;
-	np_ns looked_ns; /* of enough(): when all had recorded first; monotonic */
+	enum np_verdict gate_verdict; /* NONE: it did not run */
+	np_ns looked_ns;              /* of enough(): when all had recorded first; monotonic */
 };
 
 /* run_setup.c */
@@ -82,12 +83,22 @@ void np_run_json(const struct np_run *run, struct np_buf *out);
 enum np_status np_run_read_json(struct np_run *run, struct np_run_options *options, const char *dir,
                                 struct np_err *err);
 
-/* run_report.c */
+/* run_report.c: all that is said; it calls the others */
 void np_run_tell(struct np_run *run);
-void np_run_tell_log(struct np_run *run);
 /* A command as one line for a shell; in the arena. */
 const char *np_run_command_line(struct np_report *report, char *const *argv);
 /* The command line of this run again, with another option in front: "--warmup 2"; or NULL. */
 const char *np_run_again(struct np_run *run, const char *with);
+
+/* run_targets.c */
+void np_run_tell_targets(struct np_run *run);
+void np_run_tell_hook(struct np_run *run);
+void np_run_tell_processes(struct np_run *run);
+/* A cell of an integer; NP_NO_I64 is not available. */
+void np_run_cell(struct np_table *table, int64_t value);
+
+/* run_logs.c */
+void np_run_tell_collectives(struct np_run *run);
+void np_run_tell_log(struct np_run *run);
 
 #endif

@@ -201,8 +201,10 @@ static void captures(struct np_buf *out, const struct np_run *run)
 static void outcome(struct np_buf *out, const struct np_run *run)
 {
 	captures(out, run);
-	np_buf_printf(out, ",\n  \"gate\": {\"profile\": \"%s\", \"ran\": %s}",
-	              np_gate_profile_name(run->profile), run->gated ? "true" : "false");
+	np_buf_printf(out, ",\n  \"gate\": {\"profile\": \"%s\", \"verdict\": ",
+	              np_gate_profile_name(run->profile));
+	quote(out, run->gated ? np_verdict_name(run->gate_verdict) : NULL);
+	np_buf_add_char(out, '}');
 	member(out, "verdict", np_verdict_name(run->report->verdict));
 	number(out, "exit_code", run->report->exit_code);
 }

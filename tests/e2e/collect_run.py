@@ -157,7 +157,8 @@ def one_command(suite, tmp):
     assert report["talk"].count("sum ") == 8  # the program's output, and stdout is one document
     last, run = home.last(), home.dirs()[0]
     assert last["state"] == "finished" and last["command_status"]["exit"] == 0, last
-    assert last["verdict"] == "PASS" and last["captures"][0]["complete"], last
+    assert last["gate"]["verdict"] == "PASS" and last["verdict"] == "PASS", last
+    assert last["captures"][0]["complete"], last
     assert open(f"{run}/log/run.log").read().count("sum ") == 8
     marker = os.stat(f"{run}/.start_marker").st_mtime_ns
     out, = glob.glob(f"{run}/prof/*_ascend_pt/ASCEND_PROFILER_OUTPUT")
@@ -212,7 +213,9 @@ def exit_statuses(suite, tmp):
     assert codes(report, "error") == ["COMMAND_FAILED"] and rows(report, "run")[0][
         "exit_status"] == 7, report
     assert all(row["verdict"] == "PASS" for row in rows(report, "checks"))
-    assert home.last()["command_status"]["exit"] == 7
+    last = home.last()
+    assert last["command_status"]["exit"] == 7 and last["exit_code"] == 1, last
+    assert last["verdict"] == "FAIL" and last["gate"]["verdict"] == "PASS", last
     report = home.run("--target", TARGET, "--no-check", status=3)
     assert report["verdict"] == "UNKNOWN" and not rows(report, "checks"), report
     report = home.run("--target", TARGET, "--no-export", status=3)
@@ -388,6 +391,95 @@ def server_is_stopped(suite, tmp):
     assert not is_alive(home.last()["command_pid"])
 
 
+SERVER = """
+import http.server, multiprocessing, threading
+from model import DiT
+def work(requests, answers):
+    dit = DiT()
+    while True:
+        steps = requests.get()
+        answers.put(sum(dit.forward(i) for i in range(steps)))
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        requests.put(4)
+        answer = str(answers.get()).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+    def log_message(self, *words):
+        pass
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    requests, answers = context.Queue(), context.Queue()
+    context.Process(target=work, args=(requests, answers), daemon=True).start()
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    print("port", server.server_port, flush=True)
+    server.serve_forever()
+"""
+
+
+def http_service_with_spawned_worker(suite, tmp):
+    """As vLLM-Omni: requests warm up a worker that was spawned; the service is ended after it."""
+    import urllib.request
+    home = Home(suite, tmp)
+    home.write("serve.py", SERVER)
+    process = home.start("--target", TARGET, "--stop-after-capture", "--grace", "5", "--json",
+                         command=[home.python, "serve.py"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    port = None
+    for line in process.stderr:
+        if line.startswith("port "):
+            port = int(line.split()[1])
+            break
+    for _ in range(2):  # 4 steps each: call 6 is step 2 of request 2
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
+            assert answer.read() == b"10"
+    out, talk = process.communicate(timeout=60)
+    assert process.returncode == 0, out + talk
+    report = json.loads(out)
+    recorded, = [row for row in rows(report, "processes") if row["recorded"]]
+    assert recorded["start"] == "spawn" and recorded["parent"] == home.last()["command_pid"]
+
+
+def terminated(suite, tmp):
+    """A scheduler's SIGTERM is handed on, and nothing long is begun after it."""
+    home = Home(suite, tmp)
+    home.write("serve.py", INFER + "\nimport time\nprint('ready', flush=True)\n"
+               "time.sleep(600)\n")
+    process = home.start("--target", TARGET, "--json", command=[home.python, "serve.py"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    log = wait_for(lambda: home.dirs() and f"{home.dirs()[0]}/log/run.log")
+    wait_for(lambda: os.path.exists(log) and "ready" in open(log).read())
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    report = json.loads(out)
+    assert process.returncode == 1, out
+    assert "TERM" in finding(report, "COMMAND_KILLED")["title"], out
+    assert "--finish" in finding(report, "RAW_ONLY")["command"], out
+
+
+def stopped_and_continued(suite, tmp):
+    def state(pid):
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+
+    home = Home(suite, tmp)
+    home.write("wait.py", INFER + "\nimport os, time\nprint('ready', flush=True)\n"
+               "while not os.path.exists('go'): time.sleep(0.1)\n")
+    process = home.start("--target", TARGET, command=[home.python, "wait.py"],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = wait_for(lambda: home.dirs() and f"{home.dirs()[0]}/log/run.log")
+    wait_for(lambda: os.path.exists(log) and "ready" in open(log).read())
+    child = home.last()["command_pid"]
+    process.send_signal(signal.SIGTSTP)
+    wait_for(lambda: state(process.pid) == "T" and state(child) == "T", 20)
+    process.send_signal(signal.SIGCONT)
+    wait_for(lambda: state(process.pid) != "T" and state(child) != "T", 20)
+    home.write("go", "")
+    assert process.wait(60) == 0
+
+
 def launcher_dies(suite, tmp):
     home = Home(suite, tmp)
     home.write("serve.py", INFER + "\nimport time\nprint('ready', flush=True)\n"
@@ -475,7 +567,7 @@ def odd_words_and_paths(suite, tmp):
     home.write("words.py", INFER.replace("if len(sys.argv) > 1 else 8", "if 0 else 8") +
                "\nimport json\nopen('words.json', 'w').write(json.dumps(sys.argv[1:]))\n")
     report = home.run("--target", TARGET, command=[home.python, "words.py", *words])
-    assert report["verdict"] == "PASS", report
+    assert report["verdict"] == "PASS" and "PATH_UNUSUAL" in codes(report), report
     assert json.load(open(f"{inner}/words.json")) == words
     assert home.last()["command"] == [home.python, "words.py", *words]
     # a command without `--` in front, as the first word that is no option
@@ -534,6 +626,17 @@ def hook_can_be_off(suite, tmp):
     home = Home(suite, tmp)
     report = home.run("--target", TARGET, status=1, NPUPROF_INJECT_OFF="1")
     assert "No Python process" in finding(report, "TARGET_NOT_REACHED")["detail"]
+
+
+def collectives(suite, tmp):
+    """Without a target nothing is profiled; a program that sends nothing is told so."""
+    home = Home(suite, tmp)
+    report = home.run("--collectives", "--stage", f"dit={TARGET}", status=1)
+    assert codes(report, "error") == ["COLLECTIVES_MISSING"], report
+    inject = json.load(open(f"{home.dirs()[0]}/inject.json"))
+    assert inject["targets"] == [] and inject["collectives"]["step"] == "dit", inject
+    assert inject["collectives"]["stages"] == [
+        {"name": "dit", "module": "model", "qualname": "DiT.forward"}], inject
 
 
 def presets(suite, tmp):
@@ -598,9 +701,10 @@ def on_a_terminal(suite, tmp):
 
 CASES = (one_command, all_ranks, configuration, exit_statuses, usage, out_cannot_be_written,
          exports_that_lie, without_torch_npu, old_output_is_none, killed_after_capture,
-         killed_while_recording, time_limit, interrupts, server_is_stopped, launcher_dies,
+         killed_while_recording, time_limit, interrupts, server_is_stopped,
+         http_service_with_spawned_worker, terminated, stopped_and_continued, launcher_dies,
          leftovers_are_told, target_not_reached, pre_check, odd_words_and_paths, much_output,
-         closed_terminal, signs_in_the_log, hook_can_be_off, presets, on_a_terminal)
+         closed_terminal, signs_in_the_log, hook_can_be_off, collectives, presets, on_a_terminal)
 
 
 def main():
