@@ -156,8 +156,7 @@ static int run_run(const struct np_call *call)
 
 static const char *const examples[] = {
 	"npuprof run --target mymodel.dit:DiT.forward -- python3 infer.py",
-	"npuprof run --preset lightx2v --target MODULE:CLASS.infer --compile -- torchrun "
-	"--nproc_per_node=4 run.py",
+	"npuprof run --preset lightx2v --target MODULE:CLASS.infer --compile -- torchrun run.py",
 	"npuprof run --list-presets",
 	"npuprof run --finish npuprof-runs/infer_20260919T080000Z --python /opt/venv/bin/python",
 	NULL,

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,19 +14,10 @@
 
 enum { SETTLE_MS = 1500, PRE_CHECK_SECONDS = 3600 };
 
-static void say(const struct np_run *run, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void say(const struct np_run *run, const char *fmt, ...)
+static void say(const struct np_run *run, const char *line)
 {
-	char line[4096];
-	va_list args;
-	if (!run->options->say)
-		return;
-	va_start(args, fmt);
-	(void)vsnprintf(line, sizeof line, fmt, args);
-	va_end(args);
-	run->options->say(line);
+	if (run->options->say && line)
+		run->options->say(line);
 }
 
 /* ── before ── */
@@ -54,7 +44,7 @@ static enum np_status pre_check(struct np_run *run, bool *good, struct np_err *e
 	                        .no_stdin = true,
 	                        .timeout_s = PRE_CHECK_SECONDS,
 	                        .grace_s = 10};
-	say(run, "%s", np_tr("pre-check"));
+	say(run, np_tr("pre-check"));
 	NP_TRY(np_spawn_run(&spec, &end, err));
 	*good = np_spawn_succeeded(&end) && end.out_bytes > 0;
 	if (*good)
@@ -118,11 +108,10 @@ static enum np_status run_command(struct np_run *run, struct np_err *err)
 	                        .started = on_started,
 	                        .ctx = run};
 	struct np_spawn_end end;
-	say(run, np_tr("run directory: %s"), run->dir);
+	say(run, np_arena_printf(&run->report->arena, np_tr("run directory: %s"), run->dir));
 	if (run->preset && run->preset->server && !options->stop_after_capture)
-		say(run, "%s",
-		    np_tr("it runs until the service ends; --stop-after-capture ends it "
-		          "once all is recorded"));
+		say(run, np_tr("it runs until the service ends; --stop-after-capture ends it "
+		               "once all is recorded"));
 	enum np_status status = np_spawn_run(&spec, &end, err);
 	if (status != NP_OK) {
 		/* nothing ran: nothing is left behind */
@@ -164,7 +153,9 @@ static enum np_status export_all(struct np_run *run, struct np_err *err)
 	run->export_python = np_run_find_python(run);
 	if (!run->export_python)
 		return NP_OK;
-	say(run, np_tr("exporting %zu raw dumps with %s; ^C skips it"), todo, run->export_python);
+	say(run, np_arena_printf(&run->report->arena,
+	                         np_tr("exporting %zu raw dumps with %s; ^C skips it"), todo,
+	                         run->export_python));
 	return np_run_export(run, err);
 }
 

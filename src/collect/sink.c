@@ -33,9 +33,10 @@ void np_sink_open(struct np_sink *self, int fd)
 	/* O_NONBLOCK on the stream itself would be seen by all who share it, as the shell */
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	int again = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_APPEND);
-	self->own = again >= 0;
-	if (self->own)
-		self->fd = again;
+	if (again < 0)
+		return;
+	self->own = true;
+	self->fd = again;
 }
 
 void np_sink_close(struct np_sink *self)
