@@ -3,10 +3,11 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import comm_reader
-from collect_lib import SOURCE, torch_python
+from collect_lib import SOURCE, Suite, torch_python
 
 INJECT = os.path.join(SOURCE, "inject", "python")
 
@@ -55,7 +56,7 @@ class Run:
         command = [torch_python()]
         if ranks:
             command += ["-m", "torch.distributed.run", "--standalone",
-                        f"--nproc_per_node={ranks}"]
+                        f"--nproc_per_node={ranks}", "-r", "1", "-t", "1"]
         command.append(self.write(name, START + text))
         self.done = subprocess.run(command, cwd=self.tmp, capture_output=True, text=True,
                                    env={**self.environment, **(env or {})}, timeout=timeout)
@@ -104,3 +105,10 @@ class Run:
 def same(got, expected, what=""):
     if got != expected:
         raise AssertionError(f"{what}\n  got      {got}\n  expected {expected}")
+
+
+def run_cases(doc, cases):
+    suite = Suite(doc)
+    for case in cases:
+        suite.run(case.__name__, case)
+    sys.exit(suite.finish())
