@@ -11,12 +11,12 @@
 Nothing here may raise into the user's program. What fails is an event `hook_failed`.
 """
 import os
-import sys
 
 
 def start():
     """Once per interpreter, from sitecustomize. May raise; sitecustomize tells it."""
-    if _is_servant():
+    from . import processes
+    if processes.is_servant():
         return
     from . import config, events, imports, targets
     settings = config.load(os.environ["NPUPROF_INJECT"])
@@ -29,15 +29,3 @@ def start():
         with events.guard("collectives"):
             from . import collectives
             collectives.install(settings.collectives, imports)
-
-
-def _is_servant():
-    """Is this one of multiprocessing's own processes, that never run the user's code?"""
-    argv = getattr(sys, "argv", None) or [""]
-    if argv[0] != "-c":
-        return False
-    try:
-        with open("/proc/self/cmdline", "rb") as file:
-            return b"multiprocessing.resource_tracker" in file.read()
-    except OSError:
-        return False

@@ -1,5 +1,5 @@
 """inject.json: what the launcher wants (docs/formats/inject.md)."""
-import json
+from . import light
 
 VERSION = 1
 PHASES = ("both", "prefill", "decode")
@@ -43,4 +43,4 @@ def _whole(members, name, default, least):
 
 def load(path):
     with open(path, encoding="utf-8") as file:
-        return Config(json.load(file))
+        return Config(light.loads(file.read()))

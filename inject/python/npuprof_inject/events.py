@@ -5,12 +5,11 @@ neither loses events nor gets one of ours into a socket of its own. A line is co
 after kill -9. A process made by fork() writes nothing before it has something to tell.
 """
 import atexit
-import json
 import os
 import sys
 import time
 
-from . import ranks
+from . import light, processes, ranks
 
 _directory = None
 _method = None  # how this process came to be, once told: None
@@ -21,8 +20,7 @@ _ended = False
 def start(directory):
     global _directory, _method
     _directory = directory
-    argv = getattr(sys, "argv", None) or []
-    _method = "spawn" if "--multiprocessing-fork" in argv else "exec"
+    _method = "spawn" if processes.is_spawned() else "exec"
     _tell_start()
     os.register_at_fork(after_in_child=_after_fork)
     atexit.register(_at_exit)
@@ -110,7 +108,7 @@ def _append(event, members):
               "rank": ranks.rank(), "event": event}
     record.update(members)
     try:
-        line = (json.dumps(record, default=str) + "\n").encode("ascii")
+        line = (light.dumps(record) + "\n").encode("ascii")
         descriptor = os.open(os.path.join(_directory, "%d.jsonl" % os.getpid()),
                              os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
         try:

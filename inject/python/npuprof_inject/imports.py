@@ -12,7 +12,7 @@ that came another way (its finder stands before ours, or it was being imported w
 called) is told at the next import of anything.
 """
 import sys
-import threading
+from _thread import _local  # threading's own, without the rest of it
 
 from . import events
 
@@ -20,7 +20,7 @@ _once = {}  # name: callbacks, not run yet
 _every = {}  # name: callbacks, run at each execution
 _told = set()  # names whose callbacks have run
 _retries = []
-_busy = threading.local()
+_busy = _local()
 
 
 def install():

@@ -11,11 +11,11 @@ In a child of multiprocessing's spawn the program runs a second time, as `__mp_m
 import os
 import sys
 
-from . import events
+from . import events, processes
+
+NEWLOCALS = 0x2  # of a code object: a function, not the body of a class
 
 _targets = []
-_attempt = _not_found = None
-_problems = {}
 
 
 class Names:
@@ -25,9 +25,7 @@ class Names:
         self.__dict__ = names
 
 
-def install(targets, attempt, not_found):
-    global _attempt, _not_found
-    _attempt, _not_found = attempt, not_found
+def install(targets):
     _targets.extend(target for target in targets if _can_be(target.module))
     if _targets and sys.gettrace() is None:
         sys.settrace(_on_call)
@@ -36,21 +34,12 @@ def install(targets, attempt, not_found):
 def _can_be(module):
     """May this module be the program?"""
     argv = getattr(sys, "argv", None) or [""]
-    if module == "__main__" or "--multiprocessing-fork" in argv:
+    if module == "__main__" or processes.is_spawned():
         return True
     if argv[0] == "-m":
-        return _is_module_run(module)
+        names = [module, module.rpartition(".")[0]]  # -m pkg runs pkg.__main__
+        return any(name and name in processes.command_line() for name in names)
     return _is_file_of(argv[0], module)
-
-
-def _is_module_run(module):
-    try:
-        with open("/proc/self/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
-    except OSError:
-        return False
-    names = [module.encode(), module.rpartition(".")[0].encode()]  # -m pkg runs pkg.__main__
-    return any(name and name in words for name in names)
 
 
 def _is_file_of(path, module):
@@ -75,46 +64,60 @@ def _on_call(frame, event, arg):
     if code.co_name != "<module>":
         return None
     name = frame.f_globals.get("__name__")
-    spawned = "--multiprocessing-fork" in sys.argv
-    if name != "__mp_main__" and (name != "__main__" or spawned):
+    if name != "__mp_main__" and (name != "__main__" or processes.is_spawned()):
         return None
-    waiting = _wanted(frame)
-    unknown = [target for target in waiting
-               if target.qualname.partition(".")[0] not in code.co_names]
-    stars = b"import *" in _source_of(code) if unknown else False
-    if not waiting or (len(unknown) == len(waiting) and not stars):
+    waiting = {target: _last_line(code, target.qualname) for target in _wanted(frame)}
+    for target in [target for target, last in waiting.items() if last is None]:
+        del waiting[target]
+        with events.guard("trace of the program"):
+            _attach().not_found(target, "the program defines no %s"
+                                % target.qualname.partition(".")[0], known=_defined(code, "", 3))
+    if not waiting:
         _end()
-        for target in waiting:
-            _tell(target, frame, "the program defines no %s" % target.qualname.partition(".")[0])
         return None
     return _Lines(waiting).on_line
 
 
-def _source_of(code):
-    try:
-        with open(code.co_filename, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
+def _last_line(code, qualname):
+    """The last line of the program that can define this name; None: there is none."""
+    import dis
+    first, last = qualname.partition(".")[0], qualname.rpartition(".")[2]
+    starts = dict(dis.findlinestarts(code))
+    line = found = None
+    for one in dis.get_instructions(code):
+        line = starts.get(one.offset) or line
+        if (one.opname == "STORE_NAME" and one.argval == first) or "IMPORT_STAR" in one.opname + \
+                str(one.argrepr) or (one.opname == "STORE_ATTR" and one.argval == last):
+            found = max(found or 0, line)
+    return found
+
+
+def _defined(code, prefix, depth):
+    """Names of the functions in the code of the program, before it has run."""
+    for one in code.co_consts:
+        if isinstance(one, type(code)) and not one.co_name.startswith("<"):
+            if one.co_flags & NEWLOCALS:
+                yield prefix + one.co_name
+            elif depth:
+                yield from _defined(one, prefix + one.co_name + ".", depth - 1)
 
 
 class _Lines:
     """The local trace function of the program's frame."""
 
     def __init__(self, waiting):
-        self.waiting = waiting
+        self.waiting = waiting  # target: the last line that can define it
         self.problems = {}
 
     def on_line(self, frame, event, arg):
         with events.guard("trace of the program"):
-            names = frame.f_globals
-            for target in list(self.waiting):
-                if target.qualname.partition(".")[0] in names:
-                    self._try(target, names)
-            if event == "return":
-                for target in self.waiting:
-                    _tell(target, frame, self.problems.get(target, "the program did not define it"))
-                self.waiting = []
+            for target, last in list(self.waiting.items()):
+                if target.qualname.partition(".")[0] in frame.f_globals:
+                    self._try(target, frame.f_globals)
+                if target in self.waiting and (event == "return" or frame.f_lineno > last):
+                    del self.waiting[target]
+                    problem = self.problems.get(target, "the program did not define it")
+                    _attach().not_found(target, problem, known=_defined(frame.f_code, "", 3))
         if self.waiting:
             return self.on_line
         frame.f_trace = None
@@ -122,16 +125,16 @@ class _Lines:
         return None
 
     def _try(self, target, names):
-        problem = _attempt(target, Names(names))
+        problem = _attach().attempt(target, Names(names))
         if problem is None:
-            self.waiting.remove(target)
+            del self.waiting[target]
         else:
             self.problems[target] = problem
 
 
-def _tell(target, frame, problem):
-    with events.guard("trace of the program"):
-        _not_found(target, Names(frame.f_globals), problem)
+def _attach():
+    from . import targets
+    return targets.attach()
 
 
 def _end():

@@ -12,25 +12,28 @@ parsed here; that takes a process of its own.
 """
 import os
 import sys
-import threading
 import time
+from _thread import RLock, allocate_lock
 
 from . import events, ranks
 
 NEVER = float("inf")
 
+targets = []  # all of them
 _settings = None
-_targets = []
-_lock = threading.Lock()  # taken by the chosen call only, and never waited for
+_lock = allocate_lock()  # taken by the chosen call only, and never waited for
 _capture = None
 _over = False
 _abandoned = []  # profilers of the parent, kept from being stopped in a child of fork()
 
 
-def setup(settings, targets):
+def setup(settings, everyone):
+    """Once; later calls do nothing."""
     global _settings
+    if _settings is not None:
+        return
     _settings = settings
-    _targets.extend(targets)
+    targets.extend(everyone)
     os.register_at_fork(after_in_child=_after_fork)
 
 
@@ -79,7 +82,7 @@ def _begin(target, number):
     except Exception as error:  # a library that it needs may be missing as well
         events.write("no_torch_npu", error="%s: %s" % (type(error).__name__, error))
         events.say("%s reached call %d, but torch_npu cannot be imported: %s"
-                   % (target.name, number, error))
+                   % (target.name, number - target.base, error))
         _retire()
         return None
     capture = _Capture(target, number, torch_npu.profiler)
@@ -92,19 +95,19 @@ def _retire():
     """No call of this process is profiled any more."""
     global _over
     _over = True
-    for target in _targets:
+    for target in targets:
         target.limit = NEVER
 
 
 def _after_fork():
     """A child counts for itself, and leaves the profiler of its parent alone."""
     global _capture, _over, _lock
-    _lock = threading.Lock()
+    _lock = allocate_lock()
     if _capture is not None:
         _capture.closed = True
         _abandoned.append(_capture)
     _capture, _over = None, False
-    for target in _targets:
+    for target in targets:
         target.restart()
 
 
@@ -112,9 +115,9 @@ class _Capture:
     """One window. `with` it around each of its calls."""
 
     def __init__(self, target, number, profiler):
-        self.target, self.call, self.profiler = target, number, profiler
-        self.thread = threading.current_thread()
-        self.mutex = threading.RLock()
+        self.target, self.call, self.profiler = target, number - target.base, profiler
+        self.thread = _thread()
+        self.mutex = RLock()
         self.inside = True
         self.closed = False
         self.steps = 0
@@ -137,7 +140,7 @@ class _Capture:
         if not self.thread.is_alive():
             self.close("the thread that was recorded has ended")
         if self.closed or self.inside or target is not self.target \
-                or self.thread is not threading.current_thread():
+                or self.thread is not _thread():
             return False
         self.inside = True
         return True
@@ -212,6 +215,11 @@ class _Capture:
         found = sorted(name for name in self._dumps() - self.before
                        if mine in name and name.endswith("_ascend_pt"))
         return os.path.join(_settings.prof_dir, found[-1]) if found else None
+
+
+def _thread():
+    import threading
+    return threading.current_thread()
 
 
 def _make(profiler, settings):
