@@ -157,7 +157,10 @@ STAGES_PROGRAM = """
 start()
 import asyncio, inspect, threading
 import stage_model as m
-def local(n): dist.all_reduce(torch.ones(n))
+inside = None
+def local(n):
+    dist.all_reduce(torch.ones(n))
+    if inside: inside()
 dist.all_reduce(torch.ones(1))
 m.request(2)
 try: m.request(4, fail=True)
@@ -181,6 +184,14 @@ class Slow(m.DiT):
         thread = threading.Thread(target=other); thread.start(); thread.join()
         return super().forward(n)
 Slow().forward(52)
+import _thread
+def foreign():  # as a thread of autograd: threading knows nothing of it
+    dist.all_reduce(torch.ones(54)); m.DiT().forward(55); done.set()
+done = threading.Event()
+def outside():
+    _thread.start_new_thread(foreign, ()); done.wait()
+local.__globals__["inside"] = outside
+local(56)
 dist.all_reduce(torch.ones(53))
 """
 
@@ -190,7 +201,7 @@ def stages_nest_and_unwind(tmp):
     run.write("stage_model.py", MODEL)
     run.python(STAGES_PROGRAM)
     logs = run.logs()
-    same(len(logs), 2, "a log per thread")
+    same(len(logs), 3, "a log per thread")
     calls = {call.count: (call.stage_path, call.step, call.request)
              for log in logs for call in log.calls}
     same(calls, {
@@ -200,7 +211,7 @@ def stages_nest_and_unwind(tmp):
         100: ("denoise", 4, 2), 101: ("denoise", 4, 2), 20: ("", 4, 2), 21: ("", 4, 2),
         30: ("serve", 4, 2), 31: ("serve", 4, 2), 40: ("serve", 4, 2), 41: ("serve", 4, 2),
         60: ("", 4, 2), 61: ("", 4, 2), 50: ("", 4, 2), 51: ("dit", 5, 2), 52: ("dit", 6, 2),
-        53: ("", 6, 2)} | {2 + i: calls[2 + i] for i in range(2)})
+        53: ("", 7, 2), 54: ("main", 6, 2), 55: ("main/dit", 7, 2), 56: ("main", 6, 2)})
     for log in logs:
         opened = sum(1 for mark in log.marks if not mark.flags & comm_reader.STAGE_END)
         same(2 * opened, len(log.marks), "each begin has its end")
@@ -211,8 +222,8 @@ def stages_nest_and_unwind(tmp):
     assert "DiT.forward" in missing["near"], missing
     end, = run.events("collectives_end")
     same({name: stage["calls"] for name, stage in end["stages"].items()},
-         {"request": 2, "dit": 6, "made": 1, "fixed": 2, "denoise": 2, "serve": 2, "stream": 1,
-          "main": 1, "gone": 0})
+         {"request": 2, "dit": 7, "made": 1, "fixed": 2, "denoise": 2, "serve": 2, "stream": 1,
+          "main": 2, "gone": 0})
 
 
 LAZY = """

@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -23,6 +24,12 @@ def start(rank=None, world=None, store=None):
         store = dist.HashStore()
     dist.init_process_group("gloo", rank=rank, world_size=world, store=store)
 """
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class Run:
@@ -55,7 +62,9 @@ class Run:
         """Run a program, START in front; under torchrun when ranks is given. Its stdout."""
         command = [torch_python()]
         if ranks:
-            command += ["-m", "torch.distributed.run", "--standalone",
+            # --standalone has one port for all; -r 0 fails with torch 1.13 on Python 3.11
+            command += ["-m", "torch.distributed.run", "--nnodes=1", "--rdzv_backend=c10d",
+                        f"--rdzv_endpoint=127.0.0.1:{free_port()}", "--rdzv_id=npuprof",
                         f"--nproc_per_node={ranks}", "-r", "1", "-t", "1"]
         command.append(self.write(name, START + text))
         self.done = subprocess.run(command, cwd=self.tmp, capture_output=True, text=True,

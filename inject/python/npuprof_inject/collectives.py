@@ -114,7 +114,7 @@ class _Collectives:
     # the end
 
     def _at_exit(self):
-        logs, lost = self.recorder.close()
+        logs, lost = self.recorder.close(), self.recorder.lost
         totals = self.recorder.totals()
         calls = sum(total.calls for total in totals.values())
         if not logs and not lost:

@@ -171,6 +171,8 @@ class Recorder:
                                 group.world, peer, -1, device, 0, flags, op, dtype, reduction)
             if written:
                 self._total(thread, stage.name, n, request)
+            else:
+                self.lost += 1
         except Exception as error:
             self._failure(thread, error)
 
@@ -241,10 +243,9 @@ class Recorder:
             total.later_calls += 1
 
     def _lose(self, thread):
+        self.lost += 1
         if thread.log is not None:
             thread.log.count_lost()
-        else:
-            self.lost += 1
 
     def _failure(self, thread, error):
         self._lose(thread)
@@ -294,12 +295,11 @@ class Recorder:
         return sums
 
     def close(self):
-        """(logs, lost): at the end of the process."""
-        logs = [log for log in (reference() for reference in self._logs) if log is not None]
-        lost = self.lost + sum(log.lost for log in logs)
-        for log in logs:
-            log.mark_closed()
-        return len(self._logs), lost
+        """How many logs there were: at the end of the process."""
+        for log in [reference() for reference in self._logs]:
+            if log is not None:  # that of a thread that has ended is closed
+                log.mark_closed()
+        return len(self._logs)
 
 
 class _Coalescing:

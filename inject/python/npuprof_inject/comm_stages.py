@@ -78,7 +78,7 @@ class Stages:
 
     def enter(self, name):
         """What leave() takes; None inside a stage of this name."""
-        outer = _current.get()
+        outer = self.current()
         if name in outer.names:
             return None
         stage = outer.inner(name)
@@ -87,11 +87,11 @@ class Stages:
             self._open.setdefault(threading.get_ident(), []).append(stage)
         token = _current.set(stage)
         self._mark(stage, stage, False, False, 0)
-        return stage, token, time.perf_counter_ns(), threading.get_ident()
+        return stage, token, outer, time.perf_counter_ns(), threading.get_ident()
 
     def leave(self, entered, failed=False):
-        stage, token, begin, thread = entered
-        self._mark(stage, _outer(token), True, failed, time.perf_counter_ns() - begin)
+        stage, token, outer, begin, thread = entered
+        self._mark(stage, outer, True, failed, time.perf_counter_ns() - begin)
         self.pause(token)
         with self._lock:
             mine = self._open.get(thread)
@@ -114,11 +114,6 @@ def _is_foreign():
     """Is this a thread that Python did not start?"""
     thread = threading._active.get(threading.get_ident())
     return thread is None or isinstance(thread, threading._DummyThread)
-
-
-def _outer(token):
-    outer = token.old_value
-    return NONE if outer is contextvars.Token.MISSING else outer
 
 
 def wrap(stages, name, function):
