@@ -179,6 +179,33 @@ def torchrun(tmp):
     run.none("hook_failed")
 
 
+def with_recorder(tmp):
+    """One function is profiled, and a stage of the recorder of collectives."""
+    comm = os.path.join(tmp, "comm")
+    os.makedirs(comm)
+    stage = {"name": "unet", "module": "net", "qualname": "UNet.forward"}
+    run = real(tmp, {"main.py": """
+        import os, torch, torch.distributed as dist, net
+        dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meet"), rank=0,
+                                world_size=1)
+        class Mine(torch.nn.ReLU):
+            def forward(self, x):
+                dist.all_reduce(x.detach())
+                return x
+        model = net.UNet()
+        model.down = torch.nn.Sequential(model.down, Mine())
+        for _ in range(5):
+            model(torch.ones(1, 3, 8, 8))
+        """}, "net:UNet.forward", collectives={"dir": comm, "capacity": 64, "stages": [stage],
+                                               "step": "unet", "request": None})
+    run.run(torch=True)
+    run.profiled()
+    same((run.one("calls")["calls"], run.one("calls")["replaced"]), (5, False), "calls")
+    same(run.one("collectives_end")["calls"], 5, "collectives")
+    run.one("collectives_stage")
+    same(run.events("collectives_other"), [], "outside of a stage")
+
+
 def mp_spawn(tmp):
     """torch.multiprocessing.spawn without RANK: the rank comes from torch.distributed."""
     run = real(tmp, {"main.py": """
@@ -284,7 +311,7 @@ def compiled(tmp):
     run.profiled()
 
 
-CASES = [denoise, before_torch, model_tools, decorated, decode, torchrun, mp_spawn,
+CASES = [denoise, before_torch, model_tools, decorated, decode, torchrun, with_recorder, mp_spawn,
          loader, server, shell, compiled]
 
 

@@ -38,13 +38,16 @@ def write(event, **members):
 
 
 def failed(where, error, tell=True):
-    """The event hook_failed, and one line on stderr."""
-    import traceback
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    write("hook_failed", where=where, error="%s: %s" % (type(error).__name__, error),
-          traceback=text)
-    if tell:
-        say("%s failed, the program goes on: %s: %s" % (where, type(error).__name__, error))
+    """The event hook_failed, and one line on stderr. Never raises."""
+    try:
+        import traceback
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        write("hook_failed", where=where, error="%s: %s" % (type(error).__name__, error),
+              traceback=text)
+        if tell:
+            say("%s failed, the program goes on: %s: %s" % (where, type(error).__name__, error))
+    except Exception:  # the stack is full, an error has no text, …
+        pass
 
 
 def say(text):
@@ -100,7 +103,8 @@ def _tell_start():
     global _method
     method, _method = _method, None
     _append("start", {"argv": list(getattr(sys, "argv", None) or []),
-                      "python": sys.version.split()[0], "method": method})
+                      "python": sys.version.split()[0], "executable": sys.executable,
+                      "method": method})
 
 
 def _append(event, members):

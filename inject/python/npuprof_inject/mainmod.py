@@ -12,20 +12,21 @@ import os
 import sys
 
 from . import events, processes
+from .find import Names
 
 NEWLOCALS = 0x2  # of a code object: a function, not the body of a class
 
 _targets = []
+_calls = {}  # target: its attempt and its not_found
 
 
-class Names:
-    """The global names of a running program, as an object with attributes."""
+def install(targets, attempt, not_found):
+    """Watch for these: attempt(target, names) gives None or the problem, which not_found() tells.
 
-    def __init__(self, names):
-        self.__dict__ = names
-
-
-def install(targets):
+    May be called again, for others; a target has module, qualname and what not_found() wants.
+    """
+    for target in targets:
+        _calls[target] = attempt, not_found
     _targets.extend(target for target in targets if _can_be(target.module))
     if _targets and sys.gettrace() is None:
         sys.settrace(_on_call)
@@ -57,6 +58,16 @@ def _wanted(frame):
 
 
 def _on_call(frame, event, arg):
+    """The trace function: of all frames, picks the program's. What it raised would end the program."""
+    try:
+        return _pick(frame)
+    except Exception as error:
+        events.failed("trace of the program", error)
+        _end()
+        return None
+
+
+def _pick(frame):
     code = frame.f_code
     if code.co_name == "_bootstrap" and code.co_filename.endswith("process.py"):
         _end()  # a child of multiprocessing whose parent's program cannot be run again
@@ -70,8 +81,8 @@ def _on_call(frame, event, arg):
     for target in [target for target, last in waiting.items() if last is None]:
         del waiting[target]
         with events.guard("trace of the program"):
-            _attach().not_found(target, "the program defines no %s"
-                                % target.qualname.partition(".")[0], known=_defined(code, "", 3))
+            _calls[target][1](target, None, "the program defines no %s"
+                              % target.qualname.partition(".")[0], _defined(code, "", 3))
     if not waiting:
         _end()
         return None
@@ -117,7 +128,7 @@ class _Lines:
                 if target in self.waiting and (event == "return" or frame.f_lineno > last):
                     del self.waiting[target]
                     problem = self.problems.get(target, "the program did not define it")
-                    _attach().not_found(target, problem, known=_defined(frame.f_code, "", 3))
+                    _calls[target][1](target, None, problem, _defined(frame.f_code, "", 3))
         if self.waiting:
             return self.on_line
         frame.f_trace = None
@@ -125,16 +136,11 @@ class _Lines:
         return None
 
     def _try(self, target, names):
-        problem = _attach().attempt(target, Names(names))
+        problem = _calls[target][0](target, Names(names))
         if problem is None:
             del self.waiting[target]
         else:
             self.problems[target] = problem
-
-
-def _attach():
-    from . import targets
-    return targets.attach()
 
 
 def _end():

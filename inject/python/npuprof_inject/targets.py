@@ -10,6 +10,7 @@ import os
 import sys
 
 from . import config, events, imports, mainmod, phase
+from .find import Missing, everywhere as _everywhere, find as _find, not_found  # noqa: F401
 
 _all = []
 _settings = None
@@ -62,7 +63,7 @@ def install(settings):
     for target in _all:
         if target.module != "__main__":
             imports.after(target.module, _Watch(target), every=True)
-    mainmod.install(_all)
+    mainmod.install(_all, attempt, not_found)
 
 
 class _Watch:
@@ -75,7 +76,7 @@ class _Watch:
         problem = attempt(self.target, module)
         if problem is None:
             return
-        attach().not_found(self.target, problem, module)
+        not_found(self.target, module, problem)
         attach().hook_getattr(self.target, module)
         if self.waiting is None:
             imports.retry(self.again)

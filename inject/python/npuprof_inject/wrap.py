@@ -41,17 +41,6 @@ def rewrap(raw, target, in_class):
     raise Refused("it is a %s, which cannot be called" % kind.__name__)
 
 
-def original(raw):
-    """The function inside raw that a wrapper would stand for."""
-    while True:
-        if isinstance(raw, (staticmethod, classmethod)):
-            raw = raw.__func__
-        elif isinstance(raw, (functools.partial, functools.partialmethod)):
-            raw = raw.func
-        else:
-            return raw
-
-
 def _wrapper(function, target):
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     if flags & ITERABLE_COROUTINE:  # its wrapper would need the same flag
