@@ -2,8 +2,14 @@
 """Logs of collectives outlive what ends a process; what cannot be recorded costs records only."""
 import json
 import os
+import shutil
+import subprocess
+import sys
 
+from collect_lib import Skip
 from recorder_lib import Run, run_cases, same
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 PROCESSES = """
 import multiprocessing
@@ -189,7 +195,23 @@ def each_thread_has_its_log(tmp):
     same(len({log.calls[0].comm_hash for log in logs}), 6, "groups of the same ranks differ")
 
 
-CASES = [spawned_processes_have_their_logs, forked_processes_have_their_logs,
+def parts_on_every_python_here(tmp):
+    names = ["python3.%d" % minor for minor in range(8, 20)]
+    pythons = {os.path.realpath(path) for path in
+               [sys.executable, "/usr/bin/python3", *map(shutil.which, names)] if path}
+    done = 0
+    for python in sorted(pythons):
+        run = subprocess.run([python, os.path.join(HERE, "recorder_parts.py")], cwd=tmp,
+                             capture_output=True, text=True)
+        if run.returncode == 127:
+            continue  # a launcher that has no such Python
+        same((run.returncode, run.stdout), (0, "ok\n"), f"{python}\n{run.stderr}")
+        done += 1
+    if not done:
+        raise Skip("no Python of at least 3.8")
+
+
+CASES = [parts_on_every_python_here, spawned_processes_have_their_logs, forked_processes_have_their_logs,
          a_killed_process_loses_nothing, the_oldest_are_overwritten,
          a_full_disk_costs_records_only, a_directory_that_refuses_costs_records_only,
          collectives_in_signal_handlers, each_thread_has_its_log]

@@ -31,7 +31,8 @@ AT_WRITTEN, AT_STRING_BYTES, AT_LOST = 40, 48, 56
 AT_DEVICE, AT_CLOSED = 104, 108
 RECORD_BYTES = 128
 BODY = struct.Struct("=qQQQQQQQIIIIIIiiiiiiHBBB3x")  # a record behind its seq
-BLOCK = 2048  # records whose disk is allocated at a time: 256 KiB
+FIRST_BLOCK, BLOCK = 64, 2048  # records whose disk is allocated at a time: 8 to 256 KiB
+STRING_BLOCK = 16 * 1024  # a short thread costs 28 KiB
 
 if sys.byteorder != "little" or BODY.size != RECORD_BYTES - 8:
     raise ImportError("collective logs are little-endian")
@@ -68,7 +69,8 @@ class Log:
         self.lost = 0
         self._busy = False
         self._strings = {"": 0}
-        self._string_bytes = FIRST_STRING
+        self._string_bytes, self._string_room = FIRST_STRING, STRING_BLOCK
+        self.device = -1
         # Two uncontended atomic operations between what must be stored in order: x86 keeps
         # the order of stores anyway, aarch64 does not.
         self._fence = threading.Lock()
@@ -76,8 +78,8 @@ class Log:
         size = self._first + self._capacity * RECORD_BYTES
         self._fd, self.path = self._create(directory)
         try:
-            self._allocate(0, self._first)
             os.ftruncate(self._fd, size)
+            self._allocate(0, HEADER_BYTES + STRING_BLOCK)
             self._map = mmap.mmap(self._fd, size, mmap.MAP_SHARED,
                                   mmap.PROT_READ | mmap.PROT_WRITE)
             self._words = memoryview(self._map).cast("Q")
@@ -123,6 +125,7 @@ class Log:
         self._fence.acquire()
 
     def set_device(self, index):
+        self.device = index
         struct.pack_into("=i", self._map, AT_DEVICE, index)
 
     def string(self, text):
@@ -137,12 +140,21 @@ class Log:
     def _add(self, data):
         at = self._string_bytes
         end = at + (4 + len(data) + 1 + 3) // 4 * 4  # lengths stay aligned
-        if end > STRING_BYTES:
+        if end > STRING_BYTES or (end > self._string_room and not self._more_strings(end)):
             return NO_ROOM
         struct.pack_into("=I%dsB" % len(data), self._map, HEADER_BYTES + at, len(data), data, 0)
         self._order()
         self._string_bytes = self._words[AT_STRING_BYTES // 8] = end
         return at
+
+    def _more_strings(self, end):
+        begin, room = self._string_room, -(-end // STRING_BLOCK) * STRING_BLOCK
+        try:
+            self._allocate(HEADER_BYTES + begin, room - begin)
+        except OSError:
+            return False
+        self._string_room = room
+        return True
 
     def write(self, *body):
         """body: the members of struct np_comm_record behind seq, in their order. False: lost."""
@@ -173,7 +185,7 @@ class Log:
         return True
 
     def _grow(self):
-        n = min(BLOCK, self._capacity - self._allocated)
+        n = min(max(FIRST_BLOCK, self._allocated), BLOCK, self._capacity - self._allocated)
         try:
             self._allocate(self._first + self._allocated * RECORD_BYTES, n * RECORD_BYTES)
         except OSError:

@@ -34,6 +34,7 @@ class _Thread(threading.local):
         self.inside = None  # of a collective of objects: [payload, send, recv] of its parts
         self.coalescing = 0
         self.log = None
+        self.refused = False  # there can be no log
         self.shapes = {}
         self.totals = {}
         all_totals.append(self.totals)
@@ -156,14 +157,14 @@ class Recorder:
             flags |= failed
             if thread.coalescing:
                 flags |= comm_log.COALESCED
-            device = -1
-            if tensors and not tensors[0].is_cpu:
-                device, captured = self._device(tensors[0])
-                flags |= captured
             log = thread.log or self._open(thread)
             if log is None:
                 self._lose(thread)
                 return
+            device = -1
+            if tensors and not tensors[0].is_cpu:
+                device, captured = self._device(log, tensors[0])
+                flags |= captured
             string = log.string
             written = log.write(start, took, count, given, got, n, next(group.seq), group.hash,
                                 string(group.name), string(stage.name), string(stage.path),
@@ -202,17 +203,18 @@ class Recorder:
                 thread.shapes[shape] = at
         return at
 
-    def _device(self, tensor):
+    def _device(self, log, tensor):
+        """(index, the flag CAPTURE or 0)"""
         device = tensor.device
         backend = getattr(self._torch, device.type, None)
         capturing = getattr(backend, "is_current_stream_capturing", None)
         index = -1 if device.index is None else device.index
-        if self._thread.log is not None:
-            self._thread.log.set_device(index)
+        if index != log.device:
+            log.set_device(index)
         return index, comm_log.CAPTURE if capturing is not None and capturing() else 0
 
     def _open(self, thread):
-        if self._refused:
+        if thread.refused:
             return None
         rank = world = -1
         try:
@@ -223,8 +225,10 @@ class Recorder:
         try:
             thread.log = comm_log.Log(self._directory, self._capacity, rank, world)
         except Exception as error:
-            self._refused = True
-            events.failed("collective log in %s" % self._directory, error)
+            thread.refused = True
+            if not self._refused:
+                self._refused = True
+                events.failed("collective log in %s" % self._directory, error)
             return None
         thread.shapes.clear()
         self._logs.append(weakref.ref(thread.log))
