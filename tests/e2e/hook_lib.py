@@ -10,6 +10,17 @@ from collect_lib import FAKES, SOURCE
 
 PACKAGE = os.path.join(SOURCE, "inject", "python")
 
+MOD = """
+    def f(x=1, *, y=2):
+        "what f does"
+        return x + y
+    """
+SEVEN = """
+    import mod
+    print([mod.f(i) for i in range(7)])
+    """
+OUT = "[2, 3, 4, 5, 6, 7, 8]\n"
+
 
 def same(got, wanted, what=""):
     if got != wanted:
@@ -116,6 +127,11 @@ class Run:
         with open(os.path.join(self.tmp, "actions")) as text:
             same(text.read().split(), ["init", "start", "stop", "finalize", "ready"], "actions")
         return end
+
+
+def plain(run, **how):
+    """The usual program: seven calls, and the third one is profiled."""
+    same(run.run(**how).stdout.splitlines()[-1] + "\n", OUT, "output")
 
 
 def is_python38(path):

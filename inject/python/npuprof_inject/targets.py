@@ -77,6 +77,8 @@ class _Watch:
         if problem is None:
             return
         not_found(self.target, module, problem)
+        if module is self.waiting:
+            return
         attach().hook_getattr(self.target, module)
         if self.waiting is None:
             imports.retry(self.again)
