@@ -211,7 +211,8 @@ def stages_nest_and_unwind(tmp):
         100: ("denoise", 4, 2), 101: ("denoise", 4, 2), 20: ("", 4, 2), 21: ("", 4, 2),
         30: ("serve", 4, 2), 31: ("serve", 4, 2), 40: ("serve", 4, 2), 41: ("serve", 4, 2),
         60: ("", 4, 2), 61: ("", 4, 2),
-        70: ("stream", 4, 2), 71: ("stream", 4, 2), 50: ("", 4, 2), 51: ("dit", 5, 2), 52: ("dit", 6, 2),
+        70: ("stream", 4, 2), 71: ("stream", 4, 2), 50: ("", 4, 2),
+        51: ("dit", 5, 2), 52: ("dit", 6, 2),
         53: ("", 7, 2), 54: ("main", 6, 2), 55: ("main/dit", 7, 2), 56: ("main", 6, 2)})
     for log in logs:
         opened = sum(1 for mark in log.marks if not mark.flags & comm_reader.STAGE_END)

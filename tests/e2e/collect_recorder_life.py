@@ -211,8 +211,8 @@ def parts_on_every_python_here(tmp):
         raise Skip("no Python of at least 3.8")
 
 
-CASES = [parts_on_every_python_here, spawned_processes_have_their_logs, forked_processes_have_their_logs,
-         a_killed_process_loses_nothing, the_oldest_are_overwritten,
+CASES = [parts_on_every_python_here, spawned_processes_have_their_logs,
+         forked_processes_have_their_logs, a_killed_process_loses_nothing, the_oldest_are_overwritten,
          a_full_disk_costs_records_only, a_directory_that_refuses_costs_records_only,
          collectives_in_signal_handlers, each_thread_has_its_log]
 

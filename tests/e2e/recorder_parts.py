@@ -14,7 +14,8 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(HERE)), "inject", "python"), HERE]
 
 import comm_reader  # noqa: E402
-from npuprof_inject import comm_groups, comm_log, comm_record, comm_redirect, comm_stages  # noqa: E402
+from npuprof_inject import (comm_groups, comm_log, comm_record,  # noqa: E402
+                            comm_redirect, comm_stages)
 
 
 def decorated(function):

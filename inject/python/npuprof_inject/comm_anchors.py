@@ -1,5 +1,4 @@
 """Puts the stages at their anchors, once the modules of these are there (R24, R25)."""
-import functools
 import sys
 
 from . import events
@@ -26,7 +25,7 @@ class Anchors:
         from . import find, mainmod
         for anchor in self._anchors:
             if anchor.module != "__main__":
-                imports.after(anchor.module, functools.partial(self._try, anchor), every=True)
+                imports.after(anchor.module, self._callback(anchor), every=True)
         mainmod.install(self._anchors, self._attempt, find.not_found)
 
     def found(self):
@@ -41,6 +40,9 @@ class Anchors:
             module = sys.modules.get(anchor.module)
             if not anchor.done and module is not None:
                 self._try(anchor, module)
+
+    def _callback(self, anchor):
+        return lambda module: self._try(anchor, module)
 
     def _try(self, anchor, module):
         from . import find
@@ -64,6 +66,7 @@ class Anchors:
         return None
 
     def _rewrap(self, stage, raw):
+        import functools
         from . import comm_stages, step, wrap
         kind = type(raw)
         if kind in (staticmethod, classmethod):
