@@ -11,6 +11,8 @@ import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
+for name in ("RANK", "WORLD_SIZE"):
+    os.environ.pop(name, None)
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(HERE)), "inject", "python"), HERE]
 
 import comm_reader  # noqa: E402
@@ -155,14 +157,20 @@ class ProcessGroup:
 def recording():
     directory = tempfile.mkdtemp()
     group, capturing = ProcessGroup(), [False]
-    torch = types.SimpleNamespace(bfloat16="bfloat16", Size=tuple, npu=types.SimpleNamespace(
-        is_current_stream_capturing=lambda: capturing[0]))
+    initialised = [False]
+    torch = types.SimpleNamespace(
+        bfloat16="bfloat16", Size=tuple,
+        distributed=types.SimpleNamespace(is_initialized=lambda: initialised[0]), npu=types.SimpleNamespace(
+            is_current_stream_capturing=lambda: capturing[0]))
     c10d = types.SimpleNamespace(
+        get_rank=lambda: 9, get_world_size=lambda: 12,
         ReduceOp=types.SimpleNamespace(SUM=object(), AVG="avg"), ProcessGroup=ProcessGroup,
         _get_default_group=lambda: group, _rank_not_in_group=lambda one: one == -100,
         _pg_group_ranks={group: {8: 0, 9: 1, 10: 2, 11: 3}}, _pg_names={group: "group_name_0"})
     recorder = comm_record.Recorder({"dir": directory, "capacity": 100})
-    recorder.stages = comm_stages.Stages([], None, None, recorder.mark)
+    recorder.stages = comm_stages.Stages([{"name": "early"}], None, None, recorder.mark)
+    comm_stages.wrap(recorder.stages, "early", len)("before the group is made")
+    initialised[0] = True
     recorder.bind(torch, c10d)
     hook = recorder.hook(lambda tensor, *rest: tensor, recorder.ops.all_reduce)
     tensor = Tensor()
@@ -174,19 +182,20 @@ def recording():
     log, = comm_reader.read_dir(directory)
     same = [(call.op_name, call.dtype, call.count, call.tensor_bytes, call.device, call.flags,
              call.reduce, call.rank, call.world, call.peer, call.comm_name)
-            for call in log.records]
+            for call in log.calls]
+    assert len(log.marks) == 2 and (log.header.rank, log.header.world) == (9, 12)
     assert same == [
         ("all_reduce", 11, 6, 12, 3, 0, 0, 1, 4, -1, "8,9,10,11"),
         ("all_reduce", 11, 6, 12, 3, comm_reader.CAPTURE, 254, 1, 4, -1, "8,9,10,11"),
         ("recv", 11, 6, 12, 3, comm_reader.CAPTURE, 255, 1, 4, 2, "8,9,10,11")], same
     assert log.header.device == 3
     # group_name_0, as in a real profiler_metadata.json and its communication.json
-    assert log.records[0].comm_hash == 5862276093215481612 == comm_groups.name_hash("group_name_0")
+    assert log.calls[0].comm_hash == 5862276093215481612 == comm_groups.name_hash("group_name_0")
     thread = threading.Thread(target=hook, args=((tensor,), {}))
     thread.start()
     thread.join()
     logs = comm_reader.read_dir(directory)
-    assert sorted((len(log.records), log.header.closed) for log in logs) == [(1, 1), (3, 0)]
+    assert sorted((len(log.records), log.header.closed) for log in logs) == [(1, 1), (5, 0)]
     assert recorder.close() == 2 and recorder.totals()[""].calls == 4
     for log in logs:
         os.unlink(log.path)

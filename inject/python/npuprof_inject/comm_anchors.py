@@ -38,7 +38,11 @@ class Anchors:
     def look_again(self):
         for anchor in self._anchors:
             module = sys.modules.get(anchor.module)
-            if not anchor.done and module is not None:
+            if anchor.done or module is None:
+                continue
+            if anchor.module == "__main__":  # it goes on, and may define it yet
+                self._attempt(anchor, module)
+            else:
                 self._try(anchor, module)
 
     def _callback(self, anchor):

@@ -28,7 +28,7 @@ MARK = 42
 
 HEADER = struct.Struct("=8sIIIIQQQQQqqiiiiiiiI64s256s64s")
 AT_WRITTEN, AT_STRING_BYTES, AT_LOST = 40, 48, 56
-AT_DEVICE, AT_CLOSED = 104, 108
+AT_RANK, AT_DEVICE, AT_CLOSED = 92, 104, 108
 RECORD_BYTES = 128
 BODY = struct.Struct("=qQQQQQQQIIIIIIiiiiiiHBBB3x")  # a record behind its seq
 FIRST_BLOCK, BLOCK = 64, 2048  # records whose disk is allocated at a time: 8 to 256 KiB
@@ -108,12 +108,12 @@ class Log:
 
     def _begin(self, rank, world):
         environment_rank, environment_world = _environment("RANK"), _environment("WORLD_SIZE")
+        self.rank = environment_rank if environment_rank >= 0 else rank
         header = HEADER.pack(
             b"", VERSION, LAYER_TORCH, HEADER_BYTES, RECORD_BYTES, STRING_BYTES, self._capacity,
             0, FIRST_STRING, 0, time.time_ns(), time.monotonic_ns(), self._pid,
             threading.get_native_id(), os.getppid(),
-            environment_rank if environment_rank >= 0 else rank,
-            environment_world if environment_world >= 0 else world,
+            self.rank, environment_world if environment_world >= 0 else world,
             _environment("LOCAL_RANK"), -1, 0,
             host().encode()[:63], _command()[:255], RECORDER.encode())
         self._map[:len(header)] = header
@@ -127,6 +127,10 @@ class Log:
     def set_device(self, index):
         self.device = index
         struct.pack_into("=i", self._map, AT_DEVICE, index)
+
+    def set_rank(self, rank, world):
+        self.rank = rank
+        struct.pack_into("=ii", self._map, AT_RANK, rank, world)
 
     def string(self, text):
         """Its name in the log; NO_ROOM when it does not fit any more."""

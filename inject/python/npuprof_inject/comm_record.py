@@ -161,6 +161,8 @@ class Recorder:
             if log is None:
                 self._lose(thread)
                 return
+            if log.rank < 0 and group.rank >= 0:  # begun by a mark, before the group was made
+                log.set_rank(*self._rank())
             device = -1
             if tensors and not tensors[0].is_cpu:
                 device, captured = self._device(log, tensors[0])
@@ -216,14 +218,8 @@ class Recorder:
     def _open(self, thread):
         if thread.refused:
             return None
-        rank = world = -1
         try:
-            if self._torch is not None and self._torch.distributed.is_initialized():
-                rank, world = self._c10d.get_rank(), self._c10d.get_world_size()
-        except Exception:
-            pass
-        try:
-            thread.log = comm_log.Log(self._directory, self._capacity, rank, world)
+            thread.log = comm_log.Log(self._directory, self._capacity, *self._rank())
         except Exception as error:
             thread.refused = True
             if not self._refused:
@@ -233,6 +229,15 @@ class Recorder:
         thread.shapes.clear()
         self._logs.append(weakref.ref(thread.log))
         return thread.log
+
+    def _rank(self):
+        """(rank, world) of the process, -1 where torch does not know yet."""
+        try:
+            if self._torch is not None and self._torch.distributed.is_initialized():
+                return self._c10d.get_rank(), self._c10d.get_world_size()
+        except Exception:  # it is being destroyed
+            pass
+        return -1, -1
 
     def _total(self, thread, name, n, request):
         total = thread.totals.get(name)
