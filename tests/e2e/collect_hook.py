@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The injected hook in programs without torch: start-up, imports, the program itself."""
 import os
+import shutil
 import sys
 import zipfile
 
@@ -120,7 +121,9 @@ def shadows_nothing(tmp):
     same(names, {"sitecustomize.py", "npuprof_inject"}, "names")
     run = Run(tmp, {"mod.py": MOD, "main.py": SEVEN})
     env = run.env()
-    env["PYTHONPATH"] = PACKAGE + os.pathsep + PACKAGE + "/" + os.pathsep + env["PYTHONPATH"]
+    another = os.path.join(tmp, "another")  # a run inside of a run
+    shutil.copytree(PACKAGE, another)
+    env["PYTHONPATH"] = os.pathsep.join([PACKAGE, another, PACKAGE + "/", env["PYTHONPATH"]])
     same(run.run(env=env).stdout.splitlines()[-1] + "\n", OUT, "output")
     run.profiled()
 
