@@ -5,6 +5,7 @@ import os
 import subprocess
 
 import comm_reader
+import recorder_lib
 from collect_lib import FAKES, Skip
 from comm_reader import FAILED, NO_U32
 from recorder_lib import INJECT, Run, run_cases, same
@@ -382,11 +383,32 @@ def stages_reach_the_recorder_below(tmp):
     same(run.events("collectives")[0]["library"], True)
 
 
+def by_npuprof_run(tmp):
+    run = Run(tmp)
+    run.write("trap.py", TRAP)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": tmp}
+    done = subprocess.run(
+        [recorder_lib.npuprof, "run", "--collectives", "--stage", "request=trap:request",
+         "--stage", "text=trap:encode_prompt", "--out", f"{tmp}/runs", "--",
+         recorder_lib.torch_python(), run.write("program.py", recorder_lib.START + OTHER)],
+        env=environment, capture_output=True, text=True)
+    if done.returncode == 2 and "run" in done.stderr and "unknown" in done.stderr:
+        raise Skip("this npuprof has no run")
+    same(done.returncode, 0, done.stdout + done.stderr)
+    directory, = os.listdir(f"{tmp}/runs")
+    log, = [log for log in comm_reader.read_dir(f"{tmp}/runs/{directory}/comm")
+            if log.header.layer == 2]
+    same([(call.stage_path, call.count, call.request) for call in log.calls],
+         [("request/text", 10, 1), ("request", 20, 1), ("request", 20, 2), ("request", 20, 3),
+          ("", 1000, 3)])
+    assert "sent only in the first of 3 requests" in done.stderr + done.stdout, done.stderr
+
+
 CASES = [every_op_on_4_ranks, names_bound_before_and_after, off_without_collectives,
          failures_are_the_users, stages_nest_and_unwind,
          anchors_are_found_in_the_first_collective, other_and_cached_prompts_are_told,
          what_ddp_sends_is_said_to_be_unseen, functions_that_torch_npu_replaces, newer_torch,
-         stages_reach_the_recorder_below]
+         stages_reach_the_recorder_below, by_npuprof_run]
 
 if __name__ == "__main__":
     run_cases(__doc__, CASES)

@@ -10,6 +10,7 @@ import time
 import comm_reader
 from collect_lib import SOURCE, Suite, torch_python
 
+npuprof = None  # the program that is tested
 INJECT = os.path.join(SOURCE, "inject", "python")
 
 # Each program's first lines: gloo, alone or under torchrun.
@@ -117,7 +118,9 @@ def same(got, expected, what=""):
 
 
 def run_cases(doc, cases):
+    global npuprof
     suite = Suite(doc)
+    npuprof = suite.npuprof
     for case in cases:
         suite.run(case.__name__, case)
     sys.exit(suite.finish())

@@ -146,8 +146,7 @@ class _Collectives:
 
     def _tell_text(self, totals):
         """A prompt that was seen before is not encoded again (R26)."""
-        request = self.config.get("request")
-        requests = self.stages.calls.get(request, 0)
+        requests = self.stages.calls.get(self.stages.request_name, 0)
         for name, total in sorted(totals.items()):
             if requests > 1 and _is_text(name) and not total.later_calls:
                 events.write("collectives_text_once", stage=name, requests=requests,

@@ -15,6 +15,9 @@ import types
 from .comm_log import NO_U32
 
 
+DEFAULT_REQUEST = "request"  # the stage whose calls are requests, where none is named
+
+
 class Stage:
     """A stage within those around it; the same object each time."""
     __slots__ = ("name", "path", "names", "_inner")
@@ -44,7 +47,8 @@ class Stages:
         self.names = {anchor["name"] for anchor in self.anchors}
         self.calls = {name: 0 for name in self.names}
         self._step = step if step in self.names else None
-        self._request = request if request in self.names else None
+        self.request_name = request or DEFAULT_REQUEST
+        self._request = self.request_name if self.request_name in self.names else None
         self._mark = mark
         self._lock = threading.Lock()
         self._open = {}  # thread: [stage, how many]; for threads without stages of their own
