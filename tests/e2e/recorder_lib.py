@@ -68,8 +68,15 @@ class Run:
                         f"--rdzv_endpoint=127.0.0.1:{free_port()}", "--rdzv_id=npuprof",
                         f"--nproc_per_node={ranks}", "-r", "1", "-t", "1"]
         command.append(self.write(name, START + text))
-        self.done = subprocess.run(command, cwd=self.tmp, capture_output=True, text=True,
-                                   env={**self.environment, **(env or {})}, timeout=timeout)
+        with subprocess.Popen(command, cwd=self.tmp, stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.PIPE, start_new_session=True,
+                              env={**self.environment, **(env or {})}) as process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # its children, too
+                raise
+        self.done = subprocess.CompletedProcess(command, process.returncode, out, err)
         if self.done.returncode != status:
             raise AssertionError(f"exit {self.done.returncode}, not {status}\n"
                                  f"{self.done.stdout}\n{self.done.stderr}")

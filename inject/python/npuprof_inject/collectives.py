@@ -17,7 +17,7 @@ from . import events
 from .comm_anchors import Anchors
 
 OTHER_SHARE = 0.2  # of the bytes, from which on an anchor is probably wrong (R24)
-TEXT_STAGES = ("text", "encode", "prompt", "t5", "clip")  # in the names of such stages
+TEXT_STAGES = ("text", "prompt", "t5", "clip")  # in the names of such stages
 
 _installed = None
 
