@@ -75,13 +75,18 @@ class _Collectives:
         for where in ("torch.distributed.distributed_c10d", "torch.distributed"):
             module = sys.modules[where]
             for name, method in comm_ops.FUNCTIONS.items():
-                function = getattr(module, name, None)
-                describe = getattr(recorder.ops, method)
-                if comm_redirect.redirect(
-                        function, lambda original: recorder.hook(original, describe), compiling):
-                    self.hooked.append(name)
-            manager = getattr(module, "_coalescing_manager", None)
-            comm_redirect.redirect(manager, recorder.coalescing, compiling)
+                with events.guard("hook of %s" % name):  # the others are hooked anyway
+                    self._hook(getattr(module, name, None), name,
+                               getattr(recorder.ops, method), compiling)
+            with events.guard("hook of _coalescing_manager"):
+                comm_redirect.redirect(getattr(module, "_coalescing_manager", None),
+                                       recorder.coalescing, compiling)
+
+    def _hook(self, function, name, describe, compiling):
+        from . import comm_redirect
+        if comm_redirect.redirect(
+                function, lambda original: self.recorder.hook(original, describe), compiling):
+            self.hooked.append(name)
 
     def _functional(self, module):
         from . import comm_functional
