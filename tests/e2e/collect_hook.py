@@ -93,6 +93,8 @@ def chained_sitecustomize(tmp):
     out = run.run().stdout.splitlines()
     same(out[:2], ["sitecustomize sitecustomize"] * 2, "sitecustomize ran at start and on reload")
     same(out[-1] + "\n", OUT, "output")
+    run.one("start")
+    run.one("wrapped")
     run.profiled()
 
 
