@@ -305,13 +305,13 @@ static const struct np_group *begin_call(struct np_call *call, void *comm, void 
 {
 	*call = np_call_unknown;
 	struct np_group *group = group_of(comm);
-	if (!group)
-		return &nobody;
-	describe(call, group);
-	call->comm_seq = __atomic_fetch_add(&group->calls, 1, __ATOMIC_RELAXED);
+	if (group) {
+		describe(call, group);
+		call->comm_seq = __atomic_fetch_add(&group->calls, 1, __ATOMIC_RELAXED);
+	}
 	if (stream && ask(aclrtStreamGetId_at, stream, &call->stream) != 0)
 		call->stream = -1;
-	return group;
+	return group ? group : &nobody;
 }
 
 #define COLLECTIVE(name, parameters, arguments, measure)                \

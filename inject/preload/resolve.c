@@ -102,14 +102,11 @@ static struct np_symbol *symbol_of(const char *name)
 
 static void *answer(void *handle, struct np_symbol *symbol, dlsym_fn *real)
 {
-	if (handle == RTLD_DEFAULT) {
-		if (np_symbol_find(symbol))
-			return symbol->wrapper;
-		return real(RTLD_NEXT, symbol->name); /* fails, and says so in dlerror() */
-	}
-	void *found = real(handle, symbol->name);
-	if (!found || found == symbol->wrapper)
-		return found;
+	void *found = handle == RTLD_DEFAULT ? symbol->wrapper : real(handle, symbol->name);
+	if (!found)
+		return NULL;
+	if (found == symbol->wrapper) /* in the scope of all; what for? */
+		return np_symbol_find(symbol) ? found : real(RTLD_NEXT, symbol->name);
 	if (settle(symbol, found) == found)
 		return symbol->wrapper;
 	NP_REC_TELL("there is a second %s; calls of it are not recorded", symbol->name);

@@ -19,6 +19,7 @@ enum {
 	SAME_NAME_MAX = 1000, /* files of one thread id in a run */
 };
 
+/* For the list, and around each descriptor: there is one of ours at a time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct np_ring *rings;
 
@@ -39,7 +40,7 @@ static int reserve_open(int fd, uint64_t offset, uint64_t bytes)
 }
 
 /* The file is opened anew: thousands of threads must not cost thousands of descriptors. */
-static int reserve(const struct np_ring *self, uint64_t offset, uint64_t bytes)
+static int reserve_locked(const struct np_ring *self, uint64_t offset, uint64_t bytes)
 {
 	struct stat found;
 	int fd = open(self->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -53,6 +54,14 @@ static int reserve(const struct np_ring *self, uint64_t offset, uint64_t bytes)
 	else
 		error = reserve_open(fd, offset, bytes);
 	(void)close(fd);
+	return error;
+}
+
+static int reserve(const struct np_ring *self, uint64_t offset, uint64_t bytes)
+{
+	(void)pthread_mutex_lock(&lock);
+	int error = reserve_locked(self, offset, bytes);
+	(void)pthread_mutex_unlock(&lock);
 	return error;
 }
 
@@ -221,14 +230,17 @@ static int open_file(struct np_ring *self, const struct np_ring_options *options
 	return error;
 }
 
-static void enlist(struct np_ring *self)
+static int open_locked(struct np_ring *self, const struct np_ring_options *options)
 {
-	(void)pthread_mutex_lock(&lock);
+	int error = open_file(self, options);
+	if (error)
+		return error;
+	fill_header(self, options);
 	self->after = rings;
 	if (rings)
 		rings->before = self;
 	rings = self;
-	(void)pthread_mutex_unlock(&lock);
+	return 0;
 }
 
 static void delist(struct np_ring *self)
@@ -255,13 +267,13 @@ int np_ring_open(const struct np_ring_options *options, struct np_ring **out)
 	self->map_bytes = records_at() + self->capacity * sizeof *self->records;
 	self->next = 1;
 	self->string_bytes = NP_COMM_LOG_FIRST_STRING;
-	int error = open_file(self, options);
+	(void)pthread_mutex_lock(&lock);
+	int error = open_locked(self, options);
+	(void)pthread_mutex_unlock(&lock);
 	if (error) {
 		(void)munmap(self, sizeof *self);
 		return error;
 	}
-	fill_header(self, options);
-	enlist(self);
 	*out = self;
 	return 0;
 }
