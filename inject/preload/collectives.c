@@ -110,14 +110,14 @@ static int32_t ask_device(void)
 	return real && real(&device) == 0 ? device : -1;
 }
 
-static void set_name(struct np_group *group, const char *name)
+static void set_name(struct np_rec_group *group, const char *name)
 {
 	size_t length = strnlen(name, NP_HCCL_NAME_BYTES);
 	group->name = np_text_intern(name, length);
-	group->hash = length ? np_group_hash(name, length) : 0;
+	group->hash = length ? np_rec_group_hash(name, length) : 0;
 }
 
-static void ask_name(struct np_group *group)
+static void ask_name(struct np_rec_group *group)
 {
 	char name[NP_HCCL_NAME_BYTES * 2] = ""; /* twice what it may write */
 	(void)np_symbol_find(&np_symbols[HcclGetCommName_at]);
@@ -135,7 +135,7 @@ static const char *name_in(const struct np_hccl_config *config)
 }
 
 /* What is not known yet is asked, and the communicator is remembered. */
-static struct np_group *remember(struct np_group *group)
+static struct np_rec_group *remember(struct np_rec_group *group)
 {
 	if (group->world < 0)
 		group->world = ask_rank(HcclGetRankSize_at, group->key);
@@ -146,28 +146,28 @@ static struct np_group *remember(struct np_group *group)
 	if (group->device < 0)
 		group->device = ask_device();
 	(void)np_symbol_find(&np_symbols[aclrtStreamGetId_at]);
-	return np_group_add(group);
+	return np_rec_group_add(group);
 }
 
-static const struct np_group nobody = {.rank = -1, .world = -1, .device = -1};
+static const struct np_rec_group nobody = {.rank = -1, .world = -1, .device = -1};
 
 /* That of a call; one that was made before we were there is asked about at its first call. */
-static struct np_group *group_of(void *comm)
+static struct np_rec_group *group_of(void *comm)
 {
-	struct np_group *group = np_group_find(comm);
+	struct np_rec_group *group = np_rec_group_find(comm);
 	if (__builtin_expect(group != NULL, 1) || !comm)
 		return group;
-	struct np_group fresh = nobody;
+	struct np_rec_group fresh = nobody;
 	fresh.key = comm;
 	return remember(&fresh);
 }
 
 void np_rec_layer_after_fork(void)
 {
-	np_groups_after_fork();
+	np_rec_groups_after_fork();
 }
 
-static void describe(struct np_call *call, const struct np_group *group)
+static void describe(struct np_call *call, const struct np_rec_group *group)
 {
 	call->comm_name = group->name;
 	call->comm_hash = group->hash;
@@ -193,12 +193,12 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return over ? NP_COMM_NO_U64 : product;
 }
 
-static uint64_t by_world(const struct np_group *group, uint64_t count)
+static uint64_t by_world(const struct np_rec_group *group, uint64_t count)
 {
 	return group->world > 0 ? times(count, (uint64_t)group->world) : NP_COMM_NO_U64;
 }
 
-static uint64_t if_root(const struct np_group *group, uint32_t root, uint64_t at_root,
+static uint64_t if_root(const struct np_rec_group *group, uint32_t root, uint64_t at_root,
                         uint64_t elsewhere)
 {
 	if (group->rank < 0)
@@ -215,20 +215,20 @@ static uint64_t sum_every(const void *counts, size_t first, size_t step, int32_t
 	return sum;
 }
 
-static uint64_t sum_world(const struct np_group *group, const void *counts)
+static uint64_t sum_world(const struct np_rec_group *group, const void *counts)
 {
 	return sum_every(counts, 0, 1, group->world);
 }
 
 /* The matrix says what rank i sends to rank j at [i·w + j]. */
-static uint64_t sum_row(const struct np_group *group, const void *matrix)
+static uint64_t sum_row(const struct np_rec_group *group, const void *matrix)
 {
 	if (group->rank < 0 || group->rank >= group->world)
 		return NP_COMM_NO_U64;
 	return sum_every(matrix, (size_t)group->rank * (size_t)group->world, 1, group->world);
 }
 
-static uint64_t sum_column(const struct np_group *group, const void *matrix)
+static uint64_t sum_column(const struct np_rec_group *group, const void *matrix)
 {
 	if (group->rank < 0 || group->rank >= group->world)
 		return NP_COMM_NO_U64;
@@ -301,10 +301,10 @@ static void set_batch(struct np_call *call, const struct np_hccl_item *items, ui
 
 /* ── wrappers ── */
 
-static const struct np_group *begin_call(struct np_call *call, void *comm, void *stream)
+static const struct np_rec_group *begin_call(struct np_call *call, void *comm, void *stream)
 {
 	*call = np_call_unknown;
-	struct np_group *group = group_of(comm);
+	struct np_rec_group *group = group_of(comm);
 	if (group) {
 		describe(call, group);
 		call->comm_seq = __atomic_fetch_add(&group->calls, 1, __ATOMIC_RELAXED);
@@ -314,24 +314,24 @@ static const struct np_group *begin_call(struct np_call *call, void *comm, void 
 	return group ? group : &nobody;
 }
 
-#define COLLECTIVE(name, parameters, arguments, measure)                \
-	NP_EXPORT int name parameters                                   \
-	{                                                               \
-		REAL(name);                                             \
-		if (!np_rec_on())                                       \
-			return real arguments;                          \
-		NP_REC_FRAME(frame);                                    \
-		if (!np_rec_enter(&frame))                              \
-			return real arguments;                          \
-		struct np_call call, *c = &call;                        \
-		const struct np_group *g = begin_call(c, comm, stream); \
-		(void)g;                                                \
-		measure;                                                \
-		np_rec_start(&frame);                                   \
-		int rc = real arguments;                                \
-		if (np_rec_stop(&frame))                                \
-			np_rec_leave(&frame, &call, rc);                \
-		return rc;                                              \
+#define COLLECTIVE(name, parameters, arguments, measure)                    \
+	NP_EXPORT int name parameters                                       \
+	{                                                                   \
+		REAL(name);                                                 \
+		if (!np_rec_on())                                           \
+			return real arguments;                              \
+		NP_REC_FRAME(frame);                                        \
+		if (!np_rec_enter(&frame))                                  \
+			return real arguments;                              \
+		struct np_call call, *c = &call;                            \
+		const struct np_rec_group *g = begin_call(c, comm, stream); \
+		(void)g;                                                    \
+		measure;                                                    \
+		np_rec_start(&frame);                                       \
+		int rc = real arguments;                                    \
+		if (np_rec_stop(&frame))                                    \
+			np_rec_leave(&frame, &call, rc);                    \
+		return rc;                                                  \
 	}
 NP_HCCL_COLLECTIVES(COLLECTIVE)
 
@@ -344,7 +344,7 @@ static void begin_set_up(struct np_call *call, uint8_t op)
 }
 
 /* The communicator that has come to be; group: what is known of it already. */
-static void end_init(struct np_call *call, struct np_group *group, const char *name, int rc,
+static void end_init(struct np_call *call, struct np_rec_group *group, const char *name, int rc,
                      void **comm)
 {
 	if (rc == NP_HCCL_SUCCESS && comm && *comm) {
@@ -367,7 +367,7 @@ static void end_init(struct np_call *call, struct np_group *group, const char *n
 			return real arguments;                               \
 		struct np_call call;                                         \
 		begin_set_up(&call, 40);                                     \
-		struct np_group group = nobody;                              \
+		struct np_rec_group group = nobody;                          \
 		group.rank = number_or_unknown(rank_);                       \
 		group.world = number_or_unknown(world_);                     \
 		np_rec_start(&frame);                                        \
@@ -397,7 +397,7 @@ int HcclCommInitAll(uint32_t devices, int32_t *ids, void **comms)
 	if (!np_rec_stop(&frame))
 		return rc;
 	for (uint32_t i = 0; rc == NP_HCCL_SUCCESS && comms && i < devices; i++) {
-		struct np_group group = nobody;
+		struct np_rec_group group = nobody;
 		group.key = comms[i];
 		group.rank = (int32_t)i;
 		group.world = call.world;
@@ -423,15 +423,15 @@ int HcclCommDestroy(void *comm)
 	if (!np_rec_enter(&frame))
 		return real(comm);
 	struct np_call call;
-	struct np_group group = nobody;
+	struct np_rec_group group = nobody;
 	begin_set_up(&call, 41);
-	if (np_group_drop(comm, &group))
+	if (np_rec_group_drop(comm, &group))
 		describe(&call, &group);
 	np_rec_start(&frame);
 	int rc = real(comm);
 	if (np_rec_stop(&frame)) {
 		if (rc != NP_HCCL_SUCCESS && group.key)
-			(void)np_group_add(&group);
+			(void)np_rec_group_add(&group);
 		np_rec_leave(&frame, &call, rc);
 	}
 	return rc;

@@ -61,7 +61,7 @@ _Static_assert(offsetof(struct np_hccl_config, name) == 32, "HcclCommConfig");
 
 /*
  * X(name, parameters, arguments, how the arguments are read): the last is an expression over
- * `c` (struct np_call *), `g` (const struct np_group *), the parameters, and the functions of
+ * `c` (struct np_call *), `g` (const struct np_rec_group *), the parameters, and the functions of
  * collectives.c.
  */
 #define NP_HCCL_COLLECTIVES(X)                                                                     \

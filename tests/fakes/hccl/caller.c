@@ -394,6 +394,8 @@ static void run_signal(int number)
 	signal_comm = new_comm(0, 4);
 	struct sigaction action = {.sa_handler = on_signal};
 	(void)sigaction(SIGUSR1, &action, NULL);
+	printf("ready\n");
+	(void)fflush(stdout);
 	calls(signal_comm, number, 1);
 	(void)signal(SIGUSR1, SIG_IGN);
 	printf("%lu %lu\n", signal_calls, total());
