@@ -12,7 +12,7 @@ import time
 
 from collect_lib import Skip, Suite
 from preload_lib import (COMM_DESTROY, COMM_INIT, FAILED, NO32, NO64, OPS, caller, comm_dir,
-                         environment, fakes, library, name_hash, read_logs, run_caller)
+                         environment, library, name_hash, read_logs, run_caller)
 
 HOWS = ("linked", "dlopen", "default")
 SIZES = {0: 1, 1: 2, 2: 4, 3: 2, 4: 4, 5: 8, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 2, 12: 16, 14: 1,
@@ -141,7 +141,7 @@ def header(tmp):
     assert log.host.split(b"\0")[0].decode() == host[:63]
     assert os.path.basename(log.path).startswith("comm-hccl-")
     assert f"-{log.pid}-{log.tid}.nplog" in log.path
-    assert log.command.split(b"\0")[0].decode().endswith("hccl_caller dlopen script")
+    assert log.command.split(b"\0")[0].decode().endswith("hccl_caller dlopen script"), log.command
     assert log.recorder.startswith(b"npuprof_collectives ")
     size = os.stat(log.path).st_blocks * 512
     assert size < 1 << 20, f"{size} bytes of disk for two records"
@@ -275,14 +275,8 @@ def not_there(tmp):
 
 def next_one(tmp):
     """Who asks dlsym() is told from the return address: other interposers work as before."""
-    path = fakes()
-    code = ("import ctypes, os\n"
-            f"first = ctypes.CDLL({path + '/libnp_next_first.so'!r})\n"
-            "print(first.np_test_who(), first.np_test_local())\n")
-    for preload in (library(), ""):
-        env = {**environment(comm_dir(tmp, f"c{len(preload)}")), "LD_PRELOAD": preload}
-        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True,
-                              timeout=60)
+    for number, preload in enumerate((library(), "")):
+        done = run_caller("dlopen", "next", comm=comm_dir(tmp, f"c{number}"), LD_PRELOAD=preload)
         assert done.stdout == "12 42\n", (preload, done.stdout, done.stderr)
 
 

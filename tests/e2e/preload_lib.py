@@ -2,6 +2,7 @@
 include/npuprof/comm_log.h, and the callers of tests/fakes/hccl."""
 import glob
 import os
+import shlex
 import struct
 import subprocess
 
@@ -108,6 +109,21 @@ def is_unborn(path):
         return file.read(8) == bytes(8)
 
 
+# Of another machine's programs: "qemu-aarch64 -L SYSROOT" (tests/aarch64/preload.sh).
+EMULATOR = shlex.split(os.environ.get("NPUPROF_EMULATOR", ""))
+
+
+def emulated(command, env):
+    """The command and the environment as the emulator takes them: the preloaded library is for
+    the program in it, not for itself."""
+    if not EMULATOR:
+        return command, env
+    own = {name: value for name, value in env.items() if not name.startswith("LD_")}
+    theirs = [word for name, value in env.items() if name.startswith("LD_")
+              for word in ("-E", f"{name}={value}")]
+    return EMULATOR + theirs + command, own
+
+
 def environment(comm, lib="new", **more):
     path = fakes()
     env = {**os.environ, "LD_PRELOAD": library(), "LC_ALL": "C.UTF-8",
@@ -125,9 +141,9 @@ def caller(how):
 
 
 def run_caller(how, *words, comm, script=None, check=0, lib="new", preexec=None, **more):
-    done = subprocess.run([caller(how), how, *map(str, words)], input=script, text=True, timeout=300,
-                          capture_output=True, env=environment(comm, lib, **more),
-                          preexec_fn=preexec)
+    command, env = emulated([caller(how), how, *map(str, words)], environment(comm, lib, **more))
+    done = subprocess.run(command, input=script, text=True, timeout=300, capture_output=True,
+                          env=env, preexec_fn=preexec)
     if done.returncode != check:
         raise AssertionError(f"{how} {words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done

@@ -8,6 +8,7 @@
  *   hccl_caller HOW fork              see run_fork()
  *   hccl_caller HOW signal N          N calls, while SIGUSR1's handler calls too
  *   hccl_caller HOW exit              three calls on a thread that is still there at exit()
+ *   hccl_caller HOW next              asks next.c's libraries
  *
  * HOW it comes by the functions: "linked" (only hccl_caller_linked), "dlopen" (RTLD_LOCAL and
  * dlsym of the handle), "default" (dlsym(RTLD_DEFAULT), the library not yet loaded).
@@ -420,6 +421,17 @@ static void run_exit(void)
 	(void)pthread_barrier_wait(&ready);
 }
 
+static void run_next(void)
+{
+	int (*who)(void), (*local)(void);
+	void *first = dlopen("libnp_next_first.so", RTLD_NOW | RTLD_LOCAL);
+	if (!first)
+		die(dlerror());
+	*(void **)&who = dlsym(first, "np_test_who");
+	*(void **)&local = dlsym(first, "np_test_local");
+	printf("%d %d\n", who(), local());
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
@@ -439,6 +451,8 @@ int main(int argc, char **argv)
 		run_signal((int)first);
 	else if (strcmp(what, "exit") == 0)
 		run_exit();
+	else if (strcmp(what, "next") == 0)
+		run_next();
 	else
 		die(what);
 	return 0;
