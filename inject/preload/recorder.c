@@ -407,6 +407,8 @@ void np_rec_leave(struct np_rec_frame *frame, const struct np_call *call, int32_
 
 void np_rec_unwind(struct np_rec_frame *frame)
 {
-	if (frame->active)
-		self.inside = false;
+	if (!frame->active)
+		return;
+	self.inside = false;
+	count_lost();
 }

@@ -62,8 +62,8 @@ struct np_rec_frame {
  *         has forked), nothing more is to be done. Until leave it is inside the recorder.
  * leave   writes the record.
  *
- * Declare the frame with NP_REC_FRAME, so that an exception out of the real function leaves
- * the thread as it was.
+ * Declare the frame with NP_REC_FRAME, so that an exception out of the real function, or the
+ * thread's end in it, leaves the thread as it was; the call is counted as lost.
  */
 bool np_rec_enter(struct np_rec_frame *frame);
 void np_rec_start(struct np_rec_frame *frame);

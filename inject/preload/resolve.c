@@ -100,6 +100,15 @@ static struct np_symbol *symbol_of(const char *name)
 	return NULL;
 }
 
+/* Its library stays, whatever the program closes: wrappers lead to it. */
+static void pin(void *function)
+{
+	Dl_info info;
+	if (dladdr(function, &info) && info.dli_fname)
+		(void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	(void)dlerror();
+}
+
 static void *answer(void *handle, struct np_symbol *symbol, dlsym_fn *real)
 {
 	void *found = handle == RTLD_DEFAULT ? symbol->wrapper : real(handle, symbol->name);
@@ -107,8 +116,12 @@ static void *answer(void *handle, struct np_symbol *symbol, dlsym_fn *real)
 		return NULL;
 	if (found == symbol->wrapper) /* in the scope of all; what for? */
 		return np_symbol_find(symbol) ? found : real(RTLD_NEXT, symbol->name);
-	if (settle(symbol, found) == found)
+	bool known = np_symbol_real(symbol) == found;
+	if (known || settle(symbol, found) == found) {
+		if (!known)
+			pin(found);
 		return symbol->wrapper;
+	}
 	NP_REC_TELL("there is a second %s; calls of it are not recorded", symbol->name);
 	return found;
 }

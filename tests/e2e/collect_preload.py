@@ -493,6 +493,24 @@ def at_exit(tmp):
     assert log.closed == 1 and len(log.calls()) == 3
 
 
+def no_return(tmp):
+    """A call that never returns, but unwinds: it is counted, and the file is in order."""
+    comm = comm_dir(tmp)
+    for how in HOWS:
+        run_caller(how, "unwind", comm=comm)
+    logs = [log for log in read_logs(comm) if log.pid != log.tid]
+    assert len(logs) == 3
+    for log in logs:
+        assert log.closed == 1 and log.lost == 1 and [r.count for r in log.records] == [1, 1]
+
+
+def closed_library(tmp):
+    """A wrapper's way to HCCL stays open when the program closes HCCL."""
+    comm = comm_dir(tmp)
+    run_caller("dlopen", "closed", comm=comm)
+    assert [r.count for r in one_log(comm).calls()] == [1, 2]
+
+
 def deleted(tmp):
     """The directory is removed while it is recorded to: the log stops, the program does not."""
     comm = comm_dir(tmp)
@@ -540,7 +558,7 @@ def main():
     for case in (header, communicators, odd_values, stages, old_library, not_there,
                  next_one, ctypes_caller, threads, many_threads, forks, signals, signal_storm,
                  ring_overflow, bad_capacity, killed, killed_in_ring, unwritable, switched_off,
-                 relative, at_exit, deleted, disk_full):
+                 relative, at_exit, no_return, closed_library, deleted, disk_full):
         suite.run(case.__name__, case)
     return suite.finish()
 

@@ -8,6 +8,8 @@
  *   hccl_caller HOW fork              see run_fork()
  *   hccl_caller HOW signal N          N calls, while SIGUSR1's handler calls too
  *   hccl_caller HOW exit              three calls on a thread that is still there at exit()
+ *   hccl_caller HOW unwind            two calls, and one that does not return but ends the thread
+ *   hccl_caller HOW closed            the library is closed, as often as it was opened
  *   hccl_caller HOW next              asks next.c's libraries
  *
  * HOW it comes by the functions: "linked" (only hccl_caller_linked), "dlopen" (RTLD_LOCAL and
@@ -421,6 +423,34 @@ static void run_exit(void)
 	(void)pthread_barrier_wait(&ready);
 }
 
+static void *unwind_main(void *data)
+{
+	calls(data, 2, 1);
+	set_return(FAKE_NO_RETURN);
+	calls(data, 1, 2);
+	return data; /* never */
+}
+
+static void run_unwind(void)
+{
+	pthread_t thread;
+	void *result = NULL;
+	void *comm = new_comm(0, 4);
+	if (pthread_create(&thread, NULL, unwind_main, comm) != 0 ||
+	    pthread_join(thread, &result) != 0 || result)
+		die("unwind");
+}
+
+static void run_closed(void)
+{
+	void *comm = new_comm(0, 4);
+	calls(comm, 1, 1);
+	void *handle = dlopen("libhccl.so", RTLD_NOW | RTLD_NOLOAD);
+	for (int i = 0; handle && i < 3; i++) /* find_functions() has it twice */
+		(void)dlclose(handle);
+	calls(comm, 1, 2);
+}
+
 static void run_next(void)
 {
 	int (*who)(void), (*local)(void);
@@ -451,6 +481,10 @@ int main(int argc, char **argv)
 		run_signal((int)first);
 	else if (strcmp(what, "exit") == 0)
 		run_exit();
+	else if (strcmp(what, "unwind") == 0)
+		run_unwind();
+	else if (strcmp(what, "closed") == 0)
+		run_closed();
 	else if (strcmp(what, "next") == 0)
 		run_next();
 	else

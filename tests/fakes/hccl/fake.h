@@ -34,7 +34,7 @@ typedef int I;
 	F9(HcclReduceScatterV, P, P, P, P, U, I, I, P, P) \
 	F8(HcclAllGatherV, P, U, P, P, P, I, P, P)
 
-enum { FAKE_ARGS = 12, FAKE_ERRNO = 77 };
+enum { FAKE_ARGS = 12, FAKE_ERRNO = 77, FAKE_NO_RETURN = -1000 };
 
 struct fake_seen { /* of the last call on this thread */
 	const char *name;
@@ -44,6 +44,6 @@ struct fake_seen { /* of the last call on this thread */
 };
 struct fake_seen *fake_seen(void);
 unsigned long fake_calls(void); /* of all threads */
-void fake_return(int rc);       /* of this thread's calls from now on */
+void fake_return(int rc);       /* of this thread's calls from now on; NO_RETURN: it ends there */
 
 #endif
