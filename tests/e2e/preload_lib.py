@@ -6,7 +6,7 @@ import shlex
 import struct
 import subprocess
 
-from collect_lib import SOURCE, Skip
+from collect_lib import Skip
 
 NO32, NO64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 ASYNC, FAILED = 1, 8
@@ -51,28 +51,7 @@ class Log:
     def __init__(self, path):
         self.path = path
         with open(path, "rb") as file:
-            data = file.read()
-        self.__dict__.update(zip(HEADER_FIELDS, HEADER.unpack_from(data)))
-        assert self.magic == b"NPCOMM1\n" and self.version == 1, path
-        assert (self.header_bytes, self.record_bytes) == (4096, 128), path
-        base = self.header_bytes + self.string_capacity
-        assert len(data) == base + 128 * self.capacity, (path, len(data))
-        assert 8 <= self.string_bytes <= self.string_capacity
-        self.strings = data[4096:base]
-        self.records, empty = [], 0
-        for slot in range(self.capacity):
-            at = base + slot * 128
-            if data[at:at + 8] == bytes(8):
-                empty += 1
-                if slot > self.written:
-                    assert not any(data[at + 8:]), f"{path}: something beyond the last record"
-                    break
-                continue
-            record = Record(RECORD.unpack_from(data, at))
-            assert (record.seq - 1) % self.capacity == slot, (path, slot, record)
-            for name in ("comm_name", "stage", "stage_path", "shape"):
-                setattr(record, name, self.text(getattr(record, name)))
-            self.records.append(record)
+            self.read(file)
         self.records.sort(key=lambda record: record.seq)
         if self.records:
             first, last = self.records[0].seq, self.records[-1].seq
@@ -82,6 +61,29 @@ class Log:
                 assert first == max(1, last - self.capacity + 1), path
             else:  # the slot of the oldest may have been begun anew
                 assert first <= max(1, last - self.capacity + 2), path
+
+    def read(self, file):
+        """read(), no map: to look at a hole takes a page on tmpfs, and a full one has none."""
+        self.__dict__.update(zip(HEADER_FIELDS, HEADER.unpack_from(file.read(4096))))
+        assert self.magic == b"NPCOMM1\n" and self.version == 1, self.path
+        assert (self.header_bytes, self.record_bytes) == (4096, 128), self.path
+        size = os.fstat(file.fileno()).st_size
+        assert size == 4096 + self.string_capacity + 128 * self.capacity, (self.path, size)
+        assert 8 <= self.string_bytes <= self.string_capacity
+        self.strings = file.read(self.string_capacity)
+        self.records = []
+        for slot in range(self.capacity):
+            data = file.read(128)
+            if data[:8] == bytes(8):
+                if slot > self.written:
+                    assert not any(data[8:]), f"{self.path}: something beyond the last record"
+                    break
+                continue
+            record = Record(RECORD.unpack(data))
+            assert (record.seq - 1) % self.capacity == slot, (self.path, slot, record)
+            for name in ("comm_name", "stage", "stage_path", "shape"):
+                setattr(record, name, self.text(getattr(record, name)))
+            self.records.append(record)
 
     def text(self, offset):
         if offset == 0:
@@ -163,5 +165,4 @@ def name_hash(name):
     return high << 32 | low
 
 
-__all__ = [name for name in dir() if not name.startswith("_")]
-assert SOURCE and RECORD.size == 128
+assert RECORD.size == 128
