@@ -1,10 +1,13 @@
+#include <stdio.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "cmd/progress.h"
+#include "collect/comm_export.h"
 #include "collect/comm_tell.h"
 
 struct options {
-	const char *stage, *op, *group, *rank, *layer;
+	const char *stage, *op, *group, *rank, *layer, *export;
 	double bucket;
 	bool timeline, each_group;
 };
@@ -21,24 +24,26 @@ static const struct np_option options[] = {
          "torch, hccl or both (default: torch where a process has it)"},
 	{"each-group", 0, NP_OPT_FLAG, AT(each_group), NULL,
          "a row for each group, not for all of one size"},
+	{"export", 0, NP_OPT_STRING, AT(export), "FORMAT",
+         "all records in order of time, jsonl or csv, to -o or stdout"},
 	{"timeline", 0, NP_OPT_FLAG, AT(timeline), NULL, "calls and bytes over time"},
 	{"bucket", 0, NP_OPT_DOUBLE, AT(bucket), "SECONDS",
          "length of a row of the timeline (default: 60 rows at most)"},
 };
 
-static enum np_status comm_options(const struct np_call *call, struct np_comm_options *out,
+static enum np_status comm_options(const struct np_call *call, struct np_clog_options *out,
                                    struct np_err *err)
 {
 	static const char *const layers[] = {"torch", "hccl", "both"};
 	const struct options *own = call->options;
-	*out = (struct np_comm_options){.stage = own->stage,
+	*out = (struct np_clog_options){.stage = own->stage,
 	                                .op = own->op,
 	                                .group = own->group,
 	                                .rank = -1,
 	                                .timeline = own->timeline || own->bucket > 0,
 	                                .each_group = own->each_group,
 	                                .threads = (unsigned)call->common->jobs};
-	if (own->op && !np_comm_op_find(np_str_of(own->op)))
+	if (own->op && !np_clog_op_find(np_str_of(own->op)))
 		return np_err_set(err, NP_E_USAGE, NULL, "unknown operation '%s'", own->op);
 	if (own->rank && (!np_str_to_i64(np_str_of(own->rank), &out->rank) || out->rank < 0))
 		return np_err_set(err, NP_E_USAGE, NULL, "--rank wants a number, got '%s'",
@@ -54,41 +59,91 @@ static enum np_status comm_options(const struct np_call *call, struct np_comm_op
 	return NP_OK;
 }
 
-static enum np_status tell(const struct np_call *call, const struct np_comm_options *comm,
-                           const struct np_comm_found *found, struct np_report *report,
+static enum np_status tell(const struct np_call *call, const struct np_clog_options *comm,
+                           const struct np_clog_found *found, struct np_report *report,
                            struct np_err *err)
 {
-	struct np_comm_sum sum;
+	struct np_clog_sum sum;
 	(void)call;
-	enum np_status status = np_comm_sum_up(found, comm, &sum, err);
+	enum np_status status = np_clog_sum_up(found, comm, &sum, err);
 	if (status == NP_OK)
-		status = np_comm_judge(&sum, found, report, err);
+		status = np_clog_judge(&sum, found, report, err);
 	if (status == NP_OK)
-		status = np_comm_tell(&sum, report, err);
-	np_comm_sum_release(&sum);
+		status = np_clog_tell(&sum, report, err);
+	np_clog_sum_release(&sum);
 	return status;
 }
 
 static enum np_status fill(const struct np_call *call, struct np_report *report, struct np_err *err)
 {
-	struct np_comm_options comm;
-	struct np_comm_found found;
+	struct np_clog_options comm;
+	struct np_clog_found found;
 	NP_TRY(comm_options(call, &comm, err));
 	for (int i = 0; i < call->argc; i++)
 		np_report_input(report, call->argv[i]);
-	enum np_status status = np_comm_find(call->argv, (size_t)call->argc, &found, err);
+	enum np_status status = np_clog_find(call->argv, (size_t)call->argc, &found, err);
 	struct np_progress_line *line = np_progress_show(call->common);
 	comm.progress = np_progress_of(line);
 	if (status == NP_OK)
 		status = tell(call, &comm, &found, report, err);
 	np_progress_hide(line);
-	np_comm_found_release(&found);
+	np_clog_found_release(&found);
 	return status;
+}
+
+/* ── --export ── */
+
+static enum np_status export_to(FILE *file, const struct np_call *call,
+                                struct np_clog_exported *result, struct np_err *err)
+{
+	const struct options *own = call->options;
+	struct np_clog_options comm;
+	struct np_clog_found found;
+	bool csv = strcmp(own->export, "csv") == 0;
+	NP_TRY(comm_options(call, &comm, err));
+	enum np_status status = np_clog_find(call->argv, (size_t)call->argc, &found, err);
+	if (status == NP_OK)
+		status = np_clog_export(&found, &comm, csv ? NP_COMM_CSV : NP_COMM_JSONL, file,
+		                        result, err);
+	if (status == NP_OK && result->unreadable) /* the text goes with the arena */
+		np_cmd_complain("", result->first_problem);
+	np_clog_found_release(&found);
+	return status;
+}
+
+static enum np_status export_all(const struct np_call *call, struct np_clog_exported *result,
+                                 struct np_err *err)
+{
+	const struct options *own = call->options;
+	struct np_outfile file;
+	if (strcmp(own->export, "csv") != 0 && strcmp(own->export, "jsonl") != 0)
+		return np_err_set(err, NP_E_USAGE, NULL, "--export wants jsonl or csv");
+	if (!call->common->output)
+		return export_to(stdout, call, result, err);
+	NP_TRY(np_outfile_begin(&file, call->common->output, err));
+	enum np_status status = export_to(file.file, call, result, err);
+	if (status == NP_OK)
+		return np_outfile_commit(&file, err);
+	np_outfile_abort(&file);
+	return status;
+}
+
+static int run_export(const struct np_call *call)
+{
+	struct np_err err = {0};
+	struct np_clog_exported result = {.rows = 0};
+	if (export_all(call, &result, &err) != NP_OK)
+		return np_cmd_fail(&err);
+	if (call->common->output && !call->common->quiet)
+		(void)fprintf(stderr, "npuprof: %llu records\n", (unsigned long long)result.rows);
+	return result.unreadable ? NP_EXIT_INPUT : NP_EXIT_OK;
 }
 
 static int run(const struct np_call *call)
 {
 	struct np_err err = {0};
+	if (((const struct options *)call->options)->export)
+		return run_export(call);
 	struct np_report *report = np_report_new(call->cmd->name);
 	enum np_status status = report ? fill(call, report, &err) : np_err_nomem(&err);
 	/* steps and ranks may be thousands: a terminal gets the first of them */
@@ -101,6 +156,7 @@ static int run(const struct np_call *call)
 static const char *const examples[] = {
 	"npuprof comm out/run_20250601",
 	"npuprof comm out/run_20250601 --stage dit --op all_to_all",
+	"npuprof comm out/run_20250601 --export csv -o calls.csv",
 	"npuprof comm out/run_20250601/comm --layer hccl --each-group --json",
 	NULL,
 };

@@ -41,7 +41,7 @@ static enum kind kind_of(uint8_t op)
 	}
 }
 
-enum np_comm_estimate np_comm_moved(uint8_t op, int32_t world, uint64_t bytes, uint64_t send_bytes,
+enum np_clog_estimate np_clog_moved(uint8_t op, int32_t world, uint64_t bytes, uint64_t send_bytes,
                                     uint64_t *out)
 {
 	uint64_t w = world > 0 ? (uint64_t)world : 0;
@@ -68,7 +68,7 @@ enum np_comm_estimate np_comm_moved(uint8_t op, int32_t world, uint64_t bytes, u
 	}
 }
 
-bool np_comm_bus(uint8_t op, int32_t world, const struct np_comm_cell *cell, uint64_t *out)
+bool np_clog_bus(uint8_t op, int32_t world, const struct np_clog_cell *cell, uint64_t *out)
 {
 	uint64_t n = world > 0 ? (uint64_t)world : 0;
 	*out = 0;

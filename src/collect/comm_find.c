@@ -22,17 +22,17 @@ static bool is_capture(const char *name)
 	       np_str_starts(text, NP_STR("PROF_"));
 }
 
-static void add_problem(struct np_comm_found *self, const char *path, const struct np_err *why)
+static void add_problem(struct np_clog_found *self, const char *path, const struct np_err *why)
 {
-	struct np_comm_problem problem = {path, np_arena_cstr(&self->arena, np_str_of(why->msg))};
+	struct np_clog_problem problem = {path, np_arena_cstr(&self->arena, np_str_of(why->msg))};
 	if (problem.text)
 		(void)np_vec_push(&self->problems, problem);
 }
 
-static enum np_status walk(struct np_comm_found *self, const char *dir, int depth,
+static enum np_status walk(struct np_clog_found *self, const char *dir, int depth,
                            struct np_err *err);
 
-static enum np_status take(struct np_comm_found *self, const char *dir, bool events,
+static enum np_status take(struct np_clog_found *self, const char *dir, bool events,
                            const struct np_dir_entry *entry, int depth, struct np_err *err)
 {
 	const char *path = np_path_join(&self->arena, dir, entry->name);
@@ -55,7 +55,7 @@ static enum np_status take(struct np_comm_found *self, const char *dir, bool eve
 }
 
 /* A directory that cannot be listed is told, and the others are read. */
-static enum np_status walk(struct np_comm_found *self, const char *dir, int depth,
+static enum np_status walk(struct np_clog_found *self, const char *dir, int depth,
                            struct np_err *err)
 {
 	struct np_dir entries;
@@ -74,7 +74,7 @@ static enum np_status walk(struct np_comm_found *self, const char *dir, int dept
 }
 
 /* <run>/comm was named: the events are beside it. */
-static enum np_status walk_beside(struct np_comm_found *self, const char *word, struct np_err *err)
+static enum np_status walk_beside(struct np_clog_found *self, const char *word, struct np_err *err)
 {
 	struct np_file_stat stat;
 	const char *path = np_path_join(&self->arena, word, "../events");
@@ -86,7 +86,7 @@ static enum np_status walk_beside(struct np_comm_found *self, const char *word, 
 	return walk(self, path, NP_COMM_FIND_DEPTH, err);
 }
 
-static enum np_status look_at(struct np_comm_found *self, const char *word, struct np_err *err)
+static enum np_status look_at(struct np_clog_found *self, const char *word, struct np_err *err)
 {
 	struct np_file_stat stat;
 	NP_TRY(np_file_stat(word, true, &stat, err));
@@ -118,14 +118,14 @@ static size_t sort_unique(const char **v, size_t n)
 
 /* ── what the events say ── */
 
-static const char *text_of(struct np_comm_found *self, const struct np_jval *object,
+static const char *text_of(struct np_clog_found *self, const struct np_jval *object,
                            const char *key)
 {
 	const struct np_jval *value = np_jget(object, key);
 	return np_arena_cstr(&self->arena, np_jstr(value));
 }
 
-static const char *near_of(struct np_comm_found *self, const struct np_jval *object)
+static const char *near_of(struct np_clog_found *self, const struct np_jval *object)
 {
 	const struct np_jval *list = np_jget(object, "near");
 	struct np_buf text = {.max_bytes = 4096};
@@ -138,12 +138,12 @@ static const char *near_of(struct np_comm_found *self, const struct np_jval *obj
 	return copy;
 }
 
-static bool add_anchor(struct np_comm_found *self, struct np_comm_anchor anchor)
+static bool add_anchor(struct np_clog_found *self, struct np_clog_anchor anchor)
 {
 	if (!anchor.target || !anchor.reason || !anchor.near)
 		return false;
 	for (size_t i = 0; i < self->anchors.n; i++) {
-		struct np_comm_anchor *old = &self->anchors.v[i];
+		struct np_clog_anchor *old = &self->anchors.v[i];
 		if (strcmp(old->target, anchor.target) == 0 &&
 		    strcmp(old->reason, anchor.reason) == 0) {
 			old->processes++;
@@ -153,7 +153,7 @@ static bool add_anchor(struct np_comm_found *self, struct np_comm_anchor anchor)
 	return self->anchors.n >= 100 || np_vec_push(&self->anchors, anchor);
 }
 
-static bool read_line(struct np_comm_found *self, np_str line)
+static bool read_line(struct np_clog_found *self, np_str line)
 {
 	struct np_input *input;
 	const struct np_jval *root = NULL;
@@ -166,7 +166,7 @@ static bool read_line(struct np_comm_found *self, np_str line)
 	np_arena_init(&scratch);
 	if (np_json_parse(&scratch, input, 0, &root, NULL, NULL) == NP_OK &&
 	    np_str_is(np_jstr(np_jget(root, "event")), "not_found"))
-		kept = add_anchor(self, (struct np_comm_anchor){text_of(self, root, "target"),
+		kept = add_anchor(self, (struct np_clog_anchor){text_of(self, root, "target"),
 		                                                text_of(self, root, "reason"),
 		                                                near_of(self, root), 1});
 	np_arena_release(&scratch);
@@ -174,7 +174,7 @@ static bool read_line(struct np_comm_found *self, np_str line)
 	return kept;
 }
 
-static enum np_status read_events(struct np_comm_found *self, const char *path, struct np_err *err)
+static enum np_status read_events(struct np_clog_found *self, const char *path, struct np_err *err)
 {
 	struct np_arena arena;
 	struct np_err why = {0};
@@ -192,10 +192,10 @@ static enum np_status read_events(struct np_comm_found *self, const char *path, 
 	return kept ? NP_OK : np_err_nomem(err);
 }
 
-enum np_status np_comm_find(char *const *words, size_t n, struct np_comm_found *out,
+enum np_status np_clog_find(char *const *words, size_t n, struct np_clog_found *out,
                             struct np_err *err)
 {
-	*out = (struct np_comm_found){.logs = {NULL, 0, 0}};
+	*out = (struct np_clog_found){.logs = {NULL, 0, 0}};
 	np_arena_init(&out->arena);
 	for (size_t i = 0; i < n; i++)
 		NP_TRY(look_at(out, words[i], err));
@@ -210,7 +210,7 @@ enum np_status np_comm_find(char *const *words, size_t n, struct np_comm_found *
 	return NP_OK;
 }
 
-void np_comm_found_release(struct np_comm_found *self)
+void np_clog_found_release(struct np_clog_found *self)
 {
 	np_vec_release(&self->logs);
 	np_vec_release(&self->events);

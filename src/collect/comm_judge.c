@@ -14,12 +14,12 @@ enum {
 
 /* ── what could not be read ── */
 
-static void judge_files(const struct np_comm_sum *sum, const struct np_comm_found *found,
+static void judge_files(const struct np_clog_sum *sum, const struct np_clog_found *found,
                         struct np_report *report)
 {
 	struct np_finding *finding = NULL;
 	for (size_t i = 0; i < sum->files.n; i++) {
-		const struct np_comm_file *file = &sum->files.v[i];
+		const struct np_clog_file *file = &sum->files.v[i];
 		if (!file->problem || file->empty)
 			continue;
 		if (!finding)
@@ -41,45 +41,45 @@ static void judge_files(const struct np_comm_sum *sum, const struct np_comm_foun
 		np_finding_detail(finding, "The others were read; sums lack what these hold.");
 }
 
-typedef uint64_t count_of(const struct np_comm_file *file);
+typedef uint64_t count_of(const struct np_clog_file *file);
 
-static uint64_t overwritten_of(const struct np_comm_file *file)
+static uint64_t overwritten_of(const struct np_clog_file *file)
 {
 	return file->overwritten;
 }
 
-static uint64_t lost_of(const struct np_comm_file *file)
+static uint64_t lost_of(const struct np_clog_file *file)
 {
 	return file->lost;
 }
 
-static uint64_t damaged_of(const struct np_comm_file *file)
+static uint64_t damaged_of(const struct np_clog_file *file)
 {
 	return file->cut_off + file->damaged + file->implausible + file->faulted;
 }
 
-static uint64_t no_room_of(const struct np_comm_file *file)
+static uint64_t no_room_of(const struct np_clog_file *file)
 {
 	return file->no_room;
 }
 
-static uint64_t sum_of(const struct np_comm_sum *sum, count_of *count, uint64_t *files)
+static uint64_t sum_of(const struct np_clog_sum *sum, count_of *count, uint64_t *files)
 {
 	uint64_t all = 0;
 	*files = 0;
 	for (size_t i = 0; i < sum->files.n; i++) {
 		uint64_t n = sum->files.v[i].problem ? 0 : count(&sum->files.v[i]);
-		np_comm_add(&all, n);
+		np_clog_add(&all, n);
 		*files += n > 0;
 	}
 	return all;
 }
 
-static void put_files(const struct np_comm_sum *sum, count_of *count, struct np_finding *finding)
+static void put_files(const struct np_clog_sum *sum, count_of *count, struct np_finding *finding)
 {
 	size_t told = 0;
 	for (size_t i = 0; i < sum->files.n && told < PIECES; i++) {
-		const struct np_comm_file *file = &sum->files.v[i];
+		const struct np_clog_file *file = &sum->files.v[i];
 		uint64_t n = file->problem ? 0 : count(file);
 		if (n == 0)
 			continue;
@@ -88,7 +88,7 @@ static void put_files(const struct np_comm_sum *sum, count_of *count, struct np_
 	}
 }
 
-static void judge_records(const struct np_comm_sum *sum, struct np_report *report)
+static void judge_records(const struct np_clog_sum *sum, struct np_report *report)
 {
 	uint64_t files, n = sum_of(sum, overwritten_of, &files);
 	struct np_finding *finding;
@@ -134,7 +134,7 @@ static void judge_records(const struct np_comm_sum *sum, struct np_report *repor
 	}
 }
 
-static void judge_ends(const struct np_comm_sum *sum, struct np_report *report)
+static void judge_ends(const struct np_clog_sum *sum, struct np_report *report)
 {
 	struct np_finding *finding = NULL;
 	size_t n = 0, told = 0;
@@ -148,7 +148,7 @@ static void judge_ends(const struct np_comm_sum *sum, struct np_report *report)
 	np_finding_detail(finding, "Nothing that was recorded is lost by that. The last steps of "
 	                           "such ranks may be incomplete.");
 	for (size_t i = 0; i < sum->files.n && told < PIECES; i++) {
-		const struct np_comm_file *file = &sum->files.v[i];
+		const struct np_clog_file *file = &sum->files.v[i];
 		if (file->problem || file->closed)
 			continue;
 		told++;
@@ -159,10 +159,10 @@ static void judge_ends(const struct np_comm_sum *sum, struct np_report *report)
 
 /* ── stages (R24, R26) ── */
 
-static void judge_anchors(const struct np_comm_found *found, struct np_report *report)
+static void judge_anchors(const struct np_clog_found *found, struct np_report *report)
 {
 	for (size_t i = 0; i < found->anchors.n; i++) {
-		const struct np_comm_anchor *anchor = &found->anchors.v[i];
+		const struct np_clog_anchor *anchor = &found->anchors.v[i];
 		struct np_finding *finding =
 			np_report_finding(report, "COMM_ANCHOR_NOT_FOUND", NP_WARNING,
 		                          "the anchor %s was not found", anchor->target);
@@ -175,19 +175,19 @@ static void judge_anchors(const struct np_comm_found *found, struct np_report *r
 	}
 }
 
-static void judge_other(const struct np_comm_sum *sum, const struct np_comm_found *found,
+static void judge_other(const struct np_clog_sum *sum, const struct np_clog_found *found,
                         struct np_report *report)
 {
 	uint64_t other = 0, all = 0;
 	bool stages = found->anchors.n > 0;
 	for (size_t i = 0; i < sum->cells.n; i++) {
-		const struct np_comm_cell *cell = &sum->cells.v[i];
+		const struct np_clog_cell *cell = &sum->cells.v[i];
 		stages = stages || (cell->counts && cell->stage);
-		if (!np_comm_is_shown(cell))
+		if (!np_clog_is_shown(cell))
 			continue;
-		np_comm_add(&all, cell->bytes);
+		np_clog_add(&all, cell->bytes);
 		if (cell->stage == 0)
-			np_comm_add(&other, cell->bytes);
+			np_clog_add(&other, cell->bytes);
 	}
 	if (!stages) {
 		if (all)
@@ -227,7 +227,7 @@ struct stage_requests {
 	uint64_t calls;
 };
 
-static void judge_one_stage(const struct np_comm_sum *sum, uint32_t stage, uint32_t requests,
+static void judge_one_stage(const struct np_clog_sum *sum, uint32_t stage, uint32_t requests,
                             const struct stage_requests *of, struct np_report *report)
 {
 	np_str name = np_intern_get(&sum->strings, stage);
@@ -245,14 +245,14 @@ static void judge_one_stage(const struct np_comm_sum *sum, uint32_t stage, uint3
 }
 
 /* R26. Requests without any traffic of a stage do not count, nor what comes before the first. */
-static bool judge_requests(const struct np_comm_sum *sum, struct np_report *report)
+static bool judge_requests(const struct np_clog_sum *sum, struct np_report *report)
 {
 	struct stage_requests *of = np_calloc(sum->strings.strings.n, sizeof *of);
 	uint32_t first = NP_COMM_NO_U32, last = 0, n = 0, previous = NP_COMM_NO_U32;
 	if (!of)
 		return false;
 	for (size_t i = 0; i < sum->slices.n; i++) {
-		const struct np_comm_slice *slice = &sum->slices.v[i];
+		const struct np_clog_slice *slice = &sum->slices.v[i];
 		if (slice->request == NP_COMM_NO_U32 || slice->stage == 0 || slice->calls == 0)
 			continue;
 		struct stage_requests *stage = &of[slice->stage];
@@ -287,7 +287,7 @@ struct unit { /* a group × operation */
 
 static bool is_symmetric(uint8_t op)
 {
-	return np_comm_op_moves(op) && np_comm_family(op) != 10; /* send, recv */
+	return np_clog_op_moves(op) && np_clog_family(op) != 10; /* send, recv */
 }
 
 static bool add_to_unit(struct unit *unit, uint32_t process, uint64_t calls)
@@ -308,9 +308,9 @@ static int by_calls(const void *a, const void *b)
 	return x->process < y->process ? -1 : x->process > y->process;
 }
 
-static const char *rank_text(const struct np_comm_sum *sum, uint32_t process, char out[32])
+static const char *rank_text(const struct np_clog_sum *sum, uint32_t process, char out[32])
 {
-	const struct np_comm_process *p = &sum->processes.v[process];
+	const struct np_clog_process *p = &sum->processes.v[process];
 	if (p->rank >= 0)
 		(void)snprintf(out, 32, "rank %d", p->rank);
 	else
@@ -319,11 +319,11 @@ static const char *rank_text(const struct np_comm_sum *sum, uint32_t process, ch
 }
 
 /* A difference says something only where no record is missing. */
-static bool is_complete(const struct np_comm_sum *sum, const struct unit *unit, bool *killed)
+static bool is_complete(const struct np_clog_sum *sum, const struct unit *unit, bool *killed)
 {
 	*killed = false;
 	for (size_t i = 0; i < unit->ranks.n; i++) {
-		const struct np_comm_process *p = &sum->processes.v[unit->ranks.v[i].process];
+		const struct np_clog_process *p = &sum->processes.v[unit->ranks.v[i].process];
 		*killed = *killed || p->killed;
 		if (p->incomplete)
 			return false;
@@ -331,14 +331,14 @@ static bool is_complete(const struct np_comm_sum *sum, const struct unit *unit, 
 	return true;
 }
 
-static void tell_unit(const struct np_comm_sum *sum, const struct unit *unit, bool killed,
+static void tell_unit(const struct np_clog_sum *sum, const struct unit *unit, bool killed,
                       struct np_report *report)
 {
 	char a[32], b[32];
-	const struct np_comm_group *group = &sum->groups.v[unit->group];
+	const struct np_clog_group *group = &sum->groups.v[unit->group];
 	const struct tally *least = &unit->ranks.v[0], *most = &unit->ranks.v[unit->ranks.n - 1];
-	const char *op = np_comm_op_name(unit->op);
-	np_str name = np_comm_group_name(sum, group);
+	const char *op = np_clog_op_name(unit->op);
+	np_str name = np_clog_group_name(sum, group);
 	struct np_finding *finding = np_report_finding(
 		report, "COMM_COUNTS_DIFFER", killed ? NP_INFO : NP_WARNING,
 		"ranks of group %.*s call %s different numbers of times: %" PRIu64 " to %" PRIu64,
@@ -358,7 +358,7 @@ static void tell_unit(const struct np_comm_sum *sum, const struct unit *unit, bo
 }
 
 /* Processes of the group that do not call this at all count with 0. */
-static bool add_silent(const struct np_comm_sum *sum, struct np_keys *members, struct unit *unit)
+static bool add_silent(const struct np_clog_sum *sum, struct np_keys *members, struct unit *unit)
 {
 	bool kept = true;
 	for (size_t i = 0; i < members->keys.n && kept; i++) {
@@ -370,7 +370,7 @@ static bool add_silent(const struct np_comm_sum *sum, struct np_keys *members, s
 	return kept;
 }
 
-static bool judge_unit(const struct np_comm_sum *sum, struct np_keys *members, struct unit *unit,
+static bool judge_unit(const struct np_clog_sum *sum, struct np_keys *members, struct unit *unit,
                        size_t *told, struct np_report *report)
 {
 	bool killed;
@@ -385,17 +385,17 @@ static bool judge_unit(const struct np_comm_sum *sum, struct np_keys *members, s
 	return true;
 }
 
-static bool judge_counts(const struct np_comm_sum *sum, struct np_report *report)
+static bool judge_counts(const struct np_clog_sum *sum, struct np_report *report)
 {
 	struct np_keys keys = {.mask = 0}, members = {.mask = 0};
 	NP_VEC(struct unit) units = {NULL, 0, 0};
 	bool kept = true;
 	size_t told = 0;
 	for (size_t i = 0; i < sum->cells.n && kept; i++) {
-		const struct np_comm_cell *cell = &sum->cells.v[i];
-		const struct np_comm_group *group = &sum->groups.v[cell->group];
+		const struct np_clog_cell *cell = &sum->cells.v[i];
+		const struct np_clog_group *group = &sum->groups.v[cell->group];
 		uint32_t process = sum->files.v[cell->file].process;
-		if (!np_comm_is_shown(cell) || !is_symmetric(cell->op) ||
+		if (!np_clog_is_shown(cell) || !is_symmetric(cell->op) ||
 		    (group->name == 0 && group->hash == 0))
 			continue;
 		struct np_key member = {{np_key_pair(cell->group, process), 0, 0, 0}};
@@ -422,12 +422,12 @@ static bool judge_counts(const struct np_comm_sum *sum, struct np_report *report
 
 /* ── calls ── */
 
-static void judge_calls(const struct np_comm_sum *sum, struct np_report *report)
+static void judge_calls(const struct np_clog_sum *sum, struct np_report *report)
 {
 	uint64_t failed = 0, captured = 0, unsized = 0;
 	for (size_t i = 0; i < sum->cells.n; i++) {
-		const struct np_comm_cell *cell = &sum->cells.v[i];
-		if (!np_comm_is_shown(cell))
+		const struct np_clog_cell *cell = &sum->cells.v[i];
+		if (!np_clog_is_shown(cell))
 			continue;
 		failed += cell->flags & NP_COMM_FAILED ? cell->calls : 0;
 		captured += cell->flags & NP_COMM_CAPTURE ? cell->calls : 0;
@@ -456,16 +456,16 @@ static void judge_calls(const struct np_comm_sum *sum, struct np_report *report)
 		               unsized);
 }
 
-static void judge_layers(const struct np_comm_sum *sum, struct np_report *report)
+static void judge_layers(const struct np_clog_sum *sum, struct np_report *report)
 {
 	const unsigned both = 1u << NP_COMM_LAYER_TORCH | 1u << NP_COMM_LAYER_HCCL;
 	uint64_t bytes[2] = {0, 0};
 	for (size_t i = 0; i < sum->cells.n; i++) {
-		const struct np_comm_cell *cell = &sum->cells.v[i];
-		if (!np_comm_op_moves(cell->op) ||
+		const struct np_clog_cell *cell = &sum->cells.v[i];
+		if (!np_clog_op_moves(cell->op) ||
 		    (sum->processes.v[sum->files.v[cell->file].process].layers & both) != both)
 			continue;
-		np_comm_add(&bytes[cell->layer == NP_COMM_LAYER_HCCL], cell->bytes);
+		np_clog_add(&bytes[cell->layer == NP_COMM_LAYER_HCCL], cell->bytes);
 	}
 	if (bytes[0] == 0 && bytes[1] == 0)
 		return;
@@ -487,7 +487,7 @@ static void judge_layers(const struct np_comm_sum *sum, struct np_report *report
 	np_finding_advice(finding, "see the table layers, and --layer hccl");
 }
 
-static void judge_names(const struct np_comm_sum *sum, struct np_report *report)
+static void judge_names(const struct np_clog_sum *sum, struct np_report *report)
 {
 	if (sum->overflow)
 		np_report_note(report,
@@ -504,7 +504,7 @@ static void judge_names(const struct np_comm_sum *sum, struct np_report *report)
 	               "not seen: replays of graphs, GE graph mode, fused operators (MC2), LCCL");
 }
 
-enum np_status np_comm_judge(const struct np_comm_sum *sum, const struct np_comm_found *found,
+enum np_status np_clog_judge(const struct np_clog_sum *sum, const struct np_clog_found *found,
                              struct np_report *report, struct np_err *err)
 {
 	judge_files(sum, found, report);

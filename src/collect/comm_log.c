@@ -43,7 +43,7 @@ static enum np_status check_header(const char *name, np_str bytes,
 	return NP_OK;
 }
 
-static uint64_t seq_at(const struct np_comm_log *self, uint64_t slot)
+static uint64_t seq_at(const struct np_clog *self, uint64_t slot)
 {
 	uint64_t seq;
 	memcpy(&seq, self->records + slot * sizeof(struct np_comm_record), sizeof seq);
@@ -51,14 +51,14 @@ static uint64_t seq_at(const struct np_comm_log *self, uint64_t slot)
 }
 
 /* Does its slot hold record number n? Not where the file ends before it. */
-static bool is_there(const struct np_comm_log *self, uint64_t n)
+static bool is_there(const struct np_clog *self, uint64_t n)
 {
 	uint64_t slot = (n - 1) % self->header.capacity;
 	return slot < self->slots && seq_at(self, slot) == n;
 }
 
 /* The greatest number that is in its slot, of all slots. */
-static uint64_t search_last(const struct np_comm_log *self)
+static uint64_t search_last(const struct np_clog *self)
 {
 	uint64_t last = 0;
 	for (uint64_t slot = 0; slot < self->slots; slot++) {
@@ -74,7 +74,7 @@ static uint64_t search_last(const struct np_comm_log *self)
  * it says is not so (a damaged header), all slots are looked at. Of a cut file, what lies
  * beyond its end cannot be looked at, and is believed.
  */
-static void find_range(struct np_comm_log *self)
+static void find_range(struct np_clog *self)
 {
 	uint64_t capacity = self->header.capacity, last = self->header.written;
 	bool beyond = last && (last - 1) % capacity >= self->slots;
@@ -94,7 +94,7 @@ static void find_range(struct np_comm_log *self)
 	self->next = self->first;
 }
 
-static enum np_status open_input(struct np_comm_log *self, struct np_err *err)
+static enum np_status open_input(struct np_clog *self, struct np_err *err)
 {
 	struct np_window window;
 	struct np_comm_log_header *header = &self->header;
@@ -123,36 +123,35 @@ static enum np_status open_input(struct np_comm_log *self, struct np_err *err)
 	return NP_OK;
 }
 
-static enum np_status finish_open(struct np_comm_log *self, enum np_status status,
-                                  struct np_err *err)
+static enum np_status finish_open(struct np_clog *self, enum np_status status, struct np_err *err)
 {
 	if (status == NP_OK)
 		status = open_input(self, err);
 	if (status != NP_OK)
-		np_comm_log_close(self);
+		np_clog_close(self);
 	return status;
 }
 
-enum np_status np_comm_log_open(const char *path, struct np_comm_log *out, struct np_err *err)
+enum np_status np_clog_open(const char *path, struct np_clog *out, struct np_err *err)
 {
-	*out = (struct np_comm_log){.next = 1};
+	*out = (struct np_clog){.next = 1};
 	return finish_open(out, np_input_open(path, &out->input, err), err);
 }
 
-enum np_status np_comm_log_open_mem(np_str bytes, const char *name, struct np_comm_log *out,
-                                    struct np_err *err)
+enum np_status np_clog_open_mem(np_str bytes, const char *name, struct np_clog *out,
+                                struct np_err *err)
 {
-	*out = (struct np_comm_log){.next = 1};
+	*out = (struct np_clog){.next = 1};
 	return finish_open(out, np_input_open_mem(bytes, name, 0, &out->input, err), err);
 }
 
-void np_comm_log_close(struct np_comm_log *self)
+void np_clog_close(struct np_clog *self)
 {
 	np_input_close(self->input);
 	self->input = NULL;
 }
 
-bool np_comm_log_faulted(const struct np_comm_log *self)
+bool np_clog_faulted(const struct np_clog *self)
 {
 	return np_input_faulted(self->input);
 }
@@ -176,7 +175,7 @@ static bool tame_rank(int32_t *rank)
 }
 
 /* What cannot be becomes unknown. */
-static void tame(struct np_comm_log *self, struct np_comm_record *record)
+static void tame(struct np_clog *self, struct np_comm_record *record)
 {
 	bool odd = false;
 	odd |= tame_size(&record->count);
@@ -198,7 +197,7 @@ static void tame(struct np_comm_log *self, struct np_comm_record *record)
 }
 
 /* The rest of this lap lies beyond the end of the file. */
-static void skip_cut_off(struct np_comm_log *self, uint64_t slot)
+static void skip_cut_off(struct np_clog *self, uint64_t slot)
 {
 	uint64_t lap = self->header.capacity - slot, left = self->last - self->next + 1;
 	uint64_t skip = lap < left ? lap : left;
@@ -208,13 +207,13 @@ static void skip_cut_off(struct np_comm_log *self, uint64_t slot)
 
 /* The copy may be of two records when the writer came round meanwhile: then its seq is
  * another one by now. */
-static bool was_overwritten(const struct np_comm_log *self, uint64_t slot, uint64_t n)
+static bool was_overwritten(const struct np_clog *self, uint64_t slot, uint64_t n)
 {
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return seq_at(self, slot) != n;
 }
 
-bool np_comm_log_next(struct np_comm_log *self, struct np_comm_record *out)
+bool np_clog_next(struct np_clog *self, struct np_comm_record *out)
 {
 	while (self->next <= self->last) {
 		uint64_t n = self->next, slot = (n - 1) % self->header.capacity;
@@ -238,7 +237,7 @@ bool np_comm_log_next(struct np_comm_log *self, struct np_comm_record *out)
 	return false;
 }
 
-np_str np_comm_log_string(const struct np_comm_log *self, uint32_t offset)
+np_str np_clog_string(const struct np_clog *self, uint32_t offset)
 {
 	uint32_t len;
 	if (offset == 0)

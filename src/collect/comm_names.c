@@ -1,7 +1,7 @@
 /* What the numbers of a log are called, and what they mean in bytes. */
 #include "collect/comm_log.h"
 
-const char *np_comm_op_name(uint8_t op)
+const char *np_clog_op_name(uint8_t op)
 {
 	switch (op) {
 #define X(id, name) \
@@ -14,7 +14,7 @@ const char *np_comm_op_name(uint8_t op)
 	}
 }
 
-uint8_t np_comm_op_find(np_str name)
+uint8_t np_clog_op_find(np_str name)
 {
 	static const struct {
 		uint8_t id;
@@ -30,7 +30,7 @@ uint8_t np_comm_op_find(np_str name)
 	return 0;
 }
 
-bool np_comm_op_moves(uint8_t op)
+bool np_clog_op_moves(uint8_t op)
 {
 	return op < 40;
 }
@@ -44,7 +44,7 @@ static const struct {
               {"fp64", 8},    {"bf16", 2},    {"int128", 16}, {"unknown", 0}, {"hif8", 1},
               {"fp8e4m3", 1}, {"fp8e5m2", 1}, {"fp8e8m0", 1}};
 
-const char *np_comm_dtype_name(uint8_t dtype)
+const char *np_clog_dtype_name(uint8_t dtype)
 {
 	switch (dtype) {
 	case NP_COMM_DTYPE_BOOL:
@@ -58,7 +58,7 @@ const char *np_comm_dtype_name(uint8_t dtype)
 	}
 }
 
-unsigned np_comm_dtype_bytes(uint8_t dtype)
+unsigned np_clog_dtype_bytes(uint8_t dtype)
 {
 	switch (dtype) {
 	case NP_COMM_DTYPE_BOOL:
@@ -72,7 +72,7 @@ unsigned np_comm_dtype_bytes(uint8_t dtype)
 	}
 }
 
-const char *np_comm_reduce_name(uint8_t reduce)
+const char *np_clog_reduce_name(uint8_t reduce)
 {
 	static const char *const names[] = {"sum", "prod", "max", "min"};
 	if (reduce == NP_COMM_REDUCE_AVG)
@@ -80,7 +80,7 @@ const char *np_comm_reduce_name(uint8_t reduce)
 	return reduce < sizeof names / sizeof *names ? names[reduce] : "";
 }
 
-const char *np_comm_layer_name(uint32_t layer)
+const char *np_clog_layer_name(uint32_t layer)
 {
 	return layer == NP_COMM_LAYER_HCCL    ? "hccl"
 	       : layer == NP_COMM_LAYER_TORCH ? "torch"

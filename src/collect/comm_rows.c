@@ -14,43 +14,43 @@ static bool add_member(struct np_keys *set, uint32_t row, uint32_t member, uint3
 	return true;
 }
 
-static void add_sums(struct np_comm_row *row, const struct np_comm_cell *cell, int32_t world)
+static void add_sums(struct np_clog_row *row, const struct np_clog_cell *cell, int32_t world)
 {
 	uint64_t moved, bus;
-	enum np_comm_estimate estimate =
-		np_comm_moved(cell->op, world, cell->bytes, cell->send_bytes, &moved);
+	enum np_clog_estimate estimate =
+		np_clog_moved(cell->op, world, cell->bytes, cell->send_bytes, &moved);
 	row->sum.calls += cell->calls;
 	row->sum.unsized += cell->unsized;
 	row->sum.flags |= cell->flags;
-	np_comm_add(&row->sum.bytes, cell->bytes);
-	np_comm_add(&row->sum.send_bytes, cell->send_bytes);
-	np_comm_add(&row->sum.recv_bytes, cell->recv_bytes);
-	np_comm_add(&row->sum.call_ns, cell->call_ns);
-	np_comm_add(&row->moved, moved);
+	np_clog_add(&row->sum.bytes, cell->bytes);
+	np_clog_add(&row->sum.send_bytes, cell->send_bytes);
+	np_clog_add(&row->sum.recv_bytes, cell->recv_bytes);
+	np_clog_add(&row->sum.call_ns, cell->call_ns);
+	np_clog_add(&row->moved, moved);
 	if (cell->max_bytes > row->sum.max_bytes)
 		row->sum.max_bytes = cell->max_bytes;
 	row->estimated = row->estimated || estimate != NP_COMM_NO_ESTIMATE;
 	row->derived = row->derived || estimate == NP_COMM_DERIVED;
-	if (np_comm_bus(cell->op, world, cell, &bus)) {
+	if (np_clog_bus(cell->op, world, cell, &bus)) {
 		row->has_bus = true;
-		np_comm_add(&row->bus, bus);
+		np_clog_add(&row->bus, bus);
 	}
 }
 
-bool np_comm_rows_add(struct np_comm_rows *self, const struct np_comm_sum *sum,
-                      const struct np_key *key, const struct np_comm_cell *cell)
+bool np_clog_rows_add(struct np_clog_rows *self, const struct np_clog_sum *sum,
+                      const struct np_key *key, const struct np_clog_cell *cell)
 {
 	uint32_t i = np_keys_add(&self->keys, key);
 	if (i == UINT32_MAX)
 		return false;
 	if (i == self->v.n) {
-		struct np_comm_row fresh = {.key = *key, .sum = *cell};
+		struct np_clog_row fresh = {.key = *key, .sum = *cell};
 		fresh.sum.calls = fresh.sum.unsized = fresh.sum.bytes = fresh.sum.send_bytes = 0;
 		fresh.sum.recv_bytes = fresh.sum.call_ns = fresh.sum.max_bytes = 0;
 		if (!np_vec_push(&self->v, fresh))
 			return false;
 	}
-	struct np_comm_row *row = &self->v.v[i];
+	struct np_clog_row *row = &self->v.v[i];
 	add_sums(row, cell, sum->groups.v[cell->group].world);
 	return add_member(&self->processes, i, sum->files.v[cell->file].process, &row->processes) &&
 	       add_member(&self->groups, i, cell->group, &row->groups);
@@ -58,7 +58,7 @@ bool np_comm_rows_add(struct np_comm_rows *self, const struct np_comm_sum *sum,
 
 static int largest_first(const void *a, const void *b)
 {
-	const struct np_comm_row *x = a, *y = b;
+	const struct np_clog_row *x = a, *y = b;
 	if (x->sum.bytes != y->sum.bytes)
 		return x->sum.bytes > y->sum.bytes ? -1 : 1;
 	if (x->sum.calls != y->sum.calls)
@@ -69,13 +69,13 @@ static int largest_first(const void *a, const void *b)
 	return 0;
 }
 
-void np_comm_rows_sort(struct np_comm_rows *self)
+void np_clog_rows_sort(struct np_clog_rows *self)
 {
 	if (self->v.n)
 		qsort(self->v.v, self->v.n, sizeof *self->v.v, largest_first);
 }
 
-void np_comm_rows_release(struct np_comm_rows *self)
+void np_clog_rows_release(struct np_clog_rows *self)
 {
 	np_keys_release(&self->keys);
 	np_keys_release(&self->processes);
@@ -83,7 +83,7 @@ void np_comm_rows_release(struct np_comm_rows *self)
 	np_vec_release(&self->v);
 }
 
-uint8_t np_comm_family(uint8_t op)
+uint8_t np_clog_family(uint8_t op)
 {
 	switch (op) {
 	case 13: /* barrier: an all_reduce of one element */
@@ -111,7 +111,7 @@ uint8_t np_comm_family(uint8_t op)
 }
 
 /* torch_npu.md §7.6 */
-const char *np_comm_why(uint8_t family, unsigned flags, bool cast, bool barriers, bool more_below)
+const char *np_clog_why(uint8_t family, unsigned flags, bool cast, bool barriers, bool more_below)
 {
 	if (!more_below)
 		return NP_N("another backend, a replayed graph, or a fused operator");

@@ -11,22 +11,22 @@ enum { BUCKETS = 60 };
 
 /* ── names ── */
 
-const char *np_comm_stage_name(const struct np_comm_sum *self, uint32_t stage)
+const char *np_clog_stage_name(const struct np_clog_sum *self, uint32_t stage)
 {
 	return stage ? np_intern_get(&self->strings, stage).ptr : "other";
 }
 
-np_str np_comm_group_name(const struct np_comm_sum *self, const struct np_comm_group *group)
+np_str np_clog_group_name(const struct np_clog_sum *self, const struct np_clog_group *group)
 {
 	return np_intern_get(&self->strings, group->name);
 }
 
-bool np_comm_is_shown(const struct np_comm_cell *cell)
+bool np_clog_is_shown(const struct np_clog_cell *cell)
 {
-	return cell->counts && np_comm_op_moves(cell->op);
+	return cell->counts && np_clog_op_moves(cell->op);
 }
 
-size_t np_comm_ranks(np_str text, int64_t *out, size_t max)
+size_t np_clog_ranks(np_str text, int64_t *out, size_t max)
 {
 	size_t n = 0;
 	while (text.len) {
@@ -46,7 +46,7 @@ size_t np_comm_ranks(np_str text, int64_t *out, size_t max)
 
 /* ── which files, of which process ── */
 
-static uint32_t add_process(struct np_comm_sum *self, struct np_keys *keys, const char *path,
+static uint32_t add_process(struct np_clog_sum *self, struct np_keys *keys, const char *path,
                             const struct np_comm_log_header *header)
 {
 	np_str base = np_path_base(path);
@@ -58,7 +58,7 @@ static uint32_t add_process(struct np_comm_sum *self, struct np_keys *keys, cons
 	if (host == NP_ID_NONE || where == NP_ID_NONE || i == UINT32_MAX)
 		return UINT32_MAX;
 	if (i == self->processes.n &&
-	    !np_vec_push(&self->processes, (struct np_comm_process){.host = host,
+	    !np_vec_push(&self->processes, (struct np_clog_process){.host = host,
 	                                                            .dir = where,
 	                                                            .pid = header->pid,
 	                                                            .rank = -1,
@@ -66,7 +66,7 @@ static uint32_t add_process(struct np_comm_sum *self, struct np_keys *keys, cons
 	                                                            .local_rank = -1,
 	                                                            .device = -1}))
 		return UINT32_MAX;
-	struct np_comm_process *process = &self->processes.v[i];
+	struct np_clog_process *process = &self->processes.v[i];
 	process->rank = process->rank < 0 ? header->rank : process->rank;
 	process->world = process->world < 0 ? header->world : process->world;
 	process->local_rank = process->local_rank < 0 ? header->local_rank : process->local_rank;
@@ -79,13 +79,13 @@ struct span {
 };
 
 /* The times of the first and the last record. */
-static void add_span(struct np_comm_log *log, struct span *span)
+static void add_span(struct np_clog *log, struct span *span)
 {
 	struct np_comm_record record;
 	for (int end = 0; end < 2; end++) {
 		if (end && log->last > log->first)
 			log->next = log->last;
-		if (!np_comm_log_next(log, &record) || record.start_ns == 0)
+		if (!np_clog_next(log, &record) || record.start_ns == 0)
 			continue;
 		if (span->first == 0 || record.start_ns < span->first)
 			span->first = record.start_ns;
@@ -95,13 +95,13 @@ static void add_span(struct np_comm_log *log, struct span *span)
 }
 
 /* Its header: layer and process. */
-static enum np_status look_at(struct np_comm_sum *self, struct np_keys *keys, const char *path,
+static enum np_status look_at(struct np_clog_sum *self, struct np_keys *keys, const char *path,
                               struct span *span, struct np_err *err)
 {
-	struct np_comm_log log;
+	struct np_clog log;
 	struct np_err why = {0};
-	struct np_comm_file file = {.path = path, .process = UINT32_MAX};
-	enum np_status status = np_comm_log_open(path, &log, &why);
+	struct np_clog_file file = {.path = path, .process = UINT32_MAX};
+	enum np_status status = np_clog_open(path, &log, &why);
 	if (status == NP_E_NOMEM)
 		return np_err_nomem(err);
 	if (status != NP_OK) {
@@ -116,7 +116,7 @@ static enum np_status look_at(struct np_comm_sum *self, struct np_keys *keys, co
 		file.lost = log.header.lost;
 		file.process = add_process(self, keys, path, &log.header);
 		add_span(&log, span);
-		np_comm_log_close(&log);
+		np_clog_close(&log);
 		if (file.process == UINT32_MAX)
 			return np_err_nomem(err);
 	}
@@ -125,18 +125,18 @@ static enum np_status look_at(struct np_comm_sum *self, struct np_keys *keys, co
 
 static int by_layer(const void *a, const void *b)
 {
-	const struct np_comm_file *x = a, *y = b;
+	const struct np_clog_file *x = a, *y = b;
 	bool torch_x = x->layer == NP_COMM_LAYER_TORCH, torch_y = y->layer == NP_COMM_LAYER_TORCH;
 	return torch_x != torch_y ? torch_y - torch_x : strcmp(x->path, y->path);
 }
 
 /* Only the process that is asked for; torch first, so that of the other layer it is known
  * whether a process has both. */
-static void choose_files(struct np_comm_sum *self)
+static void choose_files(struct np_clog_sum *self)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < self->files.n; i++) {
-		const struct np_comm_file *file = &self->files.v[i];
+		const struct np_clog_file *file = &self->files.v[i];
 		if (self->options.rank >= 0 && file->process != UINT32_MAX &&
 		    self->processes.v[file->process].rank != self->options.rank)
 			continue;
@@ -147,7 +147,7 @@ static void choose_files(struct np_comm_sum *self)
 		qsort(self->files.v, kept, sizeof *self->files.v, by_layer);
 }
 
-static enum np_status look_at_all(struct np_comm_sum *self, const struct np_comm_found *found,
+static enum np_status look_at_all(struct np_clog_sum *self, const struct np_clog_found *found,
                                   struct span *span, struct np_err *err)
 {
 	struct np_keys keys = {.mask = 0};
@@ -174,7 +174,7 @@ static np_ns nice_bucket(np_ns span)
 
 /* ── what the files hold ── */
 
-static bool wants(const struct np_comm_sum *self, const struct np_comm_file *file)
+static bool wants(const struct np_clog_sum *self, const struct np_clog_file *file)
 {
 	switch (self->options.show) {
 	case NP_COMM_SHOW_TORCH:
@@ -190,29 +190,29 @@ static bool wants(const struct np_comm_sum *self, const struct np_comm_file *fil
 }
 
 struct batch {
-	struct np_comm_sum *sum;
+	struct np_clog_sum *sum;
 	size_t first;
-	struct np_comm_tally *tallies;
+	struct np_clog_tally *tallies;
 };
 
 static void read_one(void *ctx, size_t i)
 {
 	struct batch *batch = ctx;
-	struct np_comm_file *file = &batch->sum->files.v[batch->first + i];
+	struct np_clog_file *file = &batch->sum->files.v[batch->first + i];
 	if (file->process != UINT32_MAX)
-		np_comm_tally_read(&batch->tallies[i], &batch->sum->options, batch->sum->bucket_ns,
+		np_clog_tally_read(&batch->tallies[i], &batch->sum->options, batch->sum->bucket_ns,
 		                   file);
 	np_progress_step(batch->sum->options.progress);
 }
 
-static enum np_status merge_file(struct np_comm_merge *merge, size_t i, struct np_comm_tally *tally,
+static enum np_status merge_file(struct np_clog_merge *merge, size_t i, struct np_clog_tally *tally,
                                  struct np_err *err)
 {
-	struct np_comm_sum *self = merge->sum;
-	struct np_comm_file *file = &self->files.v[i];
+	struct np_clog_sum *self = merge->sum;
+	struct np_clog_file *file = &self->files.v[i];
 	if (file->process == UINT32_MAX || file->problem)
 		return NP_OK;
-	struct np_comm_process *process = &self->processes.v[file->process];
+	struct np_clog_process *process = &self->processes.v[file->process];
 	self->readable++;
 	self->out_of_order += tally->out_of_order;
 	process->killed = process->killed || !file->closed;
@@ -220,10 +220,10 @@ static enum np_status merge_file(struct np_comm_merge *merge, size_t i, struct n
 	                      file->damaged || file->lost || file->faulted;
 	if (tally->moves && file->layer < 32)
 		process->layers |= 1u << file->layer;
-	return np_comm_merge(merge, (uint32_t)i, tally, err);
+	return np_clog_merge(merge, (uint32_t)i, tally, err);
 }
 
-static size_t batch_end(const struct np_comm_sum *self, size_t first, size_t most)
+static size_t batch_end(const struct np_clog_sum *self, size_t first, size_t most)
 {
 	size_t end = first;
 	while (end < self->files.n && end - first < most &&
@@ -232,13 +232,13 @@ static size_t batch_end(const struct np_comm_sum *self, size_t first, size_t mos
 	return end;
 }
 
-static enum np_status read_all(struct np_comm_sum *self, struct np_comm_merge *merge,
+static enum np_status read_all(struct np_clog_sum *self, struct np_clog_merge *merge,
                                struct np_err *err)
 {
 	unsigned threads = self->options.threads ? self->options.threads : np_cpu_count();
 	size_t most = (size_t)threads * 4, end;
 	enum np_status status = NP_OK;
-	struct np_comm_tally *tallies = np_calloc(most, sizeof *tallies);
+	struct np_clog_tally *tallies = np_calloc(most, sizeof *tallies);
 	if (!tallies)
 		return np_err_nomem(err);
 	np_progress_begin(self->options.progress, "reading logs", self->files.n);
@@ -252,7 +252,7 @@ static enum np_status read_all(struct np_comm_sum *self, struct np_comm_merge *m
 		for (size_t i = first; i < end; i++) {
 			if (status == NP_OK)
 				status = merge_file(merge, i, &tallies[i - first], err);
-			np_comm_tally_release(&tallies[i - first]);
+			np_clog_tally_release(&tallies[i - first]);
 		}
 	}
 	np_free(tallies);
@@ -261,7 +261,7 @@ static enum np_status read_all(struct np_comm_sum *self, struct np_comm_merge *m
 
 static int by_step(const void *a, const void *b)
 {
-	const struct np_comm_slice *x = a, *y = b;
+	const struct np_clog_slice *x = a, *y = b;
 	/* unknown comes first: + 1 makes it 0 */
 	if (x->request != y->request)
 		return x->request + 1 < y->request + 1 ? -1 : 1;
@@ -272,18 +272,18 @@ static int by_step(const void *a, const void *b)
 
 static int by_start(const void *a, const void *b)
 {
-	const struct np_comm_bucket *x = a, *y = b;
+	const struct np_clog_bucket *x = a, *y = b;
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
 	return x->stage < y->stage ? -1 : x->stage > y->stage;
 }
 
-enum np_status np_comm_sum_up(const struct np_comm_found *found,
-                              const struct np_comm_options *options, struct np_comm_sum *out,
+enum np_status np_clog_sum_up(const struct np_clog_found *found,
+                              const struct np_clog_options *options, struct np_clog_sum *out,
                               struct np_err *err)
 {
 	struct span span = {0, 0};
-	*out = (struct np_comm_sum){.options = *options};
+	*out = (struct np_clog_sum){.options = *options};
 	np_arena_init(&out->arena);
 	if (!np_intern_init(&out->strings))
 		return np_err_nomem(err);
@@ -291,9 +291,9 @@ enum np_status np_comm_sum_up(const struct np_comm_found *found,
 	if (options->timeline)
 		out->bucket_ns = options->bucket_ns > 0 ? options->bucket_ns
 		                                        : nice_bucket(span.last - span.first);
-	struct np_comm_merge merge = {.sum = out};
+	struct np_clog_merge merge = {.sum = out};
 	enum np_status status = read_all(out, &merge, err);
-	np_comm_merge_release(&merge);
+	np_clog_merge_release(&merge);
 	if (out->slices.n)
 		qsort(out->slices.v, out->slices.n, sizeof *out->slices.v, by_step);
 	if (out->buckets.n)
@@ -301,7 +301,7 @@ enum np_status np_comm_sum_up(const struct np_comm_found *found,
 	return status;
 }
 
-void np_comm_sum_release(struct np_comm_sum *self)
+void np_clog_sum_release(struct np_clog_sum *self)
 {
 	np_vec_release(&self->files);
 	np_vec_release(&self->processes);

@@ -1,10 +1,10 @@
 /*
  * Logs of collectives, summed up: what `npuprof comm` tells.
  *
- *   logs ──np_comm_sum_up()──▶ { files, processes, groups, cells, slices, buckets }
+ *   logs ──np_clog_sum_up()──▶ { files, processes, groups, cells, slices, buckets }
  *                                │
- *                                ├─ np_comm_tell()    tables
- *                                └─ np_comm_judge()   findings
+ *                                ├─ np_clog_tell()    tables
+ *                                └─ np_clog_judge()   findings
  *
  * A log is read once, as a stream; of its records only sums are kept:
  *
@@ -30,13 +30,13 @@
 #include "collect/comm_log.h"
 #include "collect/keys.h"
 
-enum np_comm_show { NP_COMM_SHOW_AUTO, NP_COMM_SHOW_TORCH, NP_COMM_SHOW_HCCL, NP_COMM_SHOW_BOTH };
+enum np_clog_show { NP_COMM_SHOW_AUTO, NP_COMM_SHOW_TORCH, NP_COMM_SHOW_HCCL, NP_COMM_SHOW_BOTH };
 
-struct np_comm_options {
+struct np_clog_options {
 	const char *stage, *op,
 		*group; /* only this; NULL: all. `other` is the stage without name */
 	int64_t rank;   /* only this process; -1: all */
-	enum np_comm_show show;
+	enum np_clog_show show;
 	bool timeline;    /* fill the buckets */
 	np_ns bucket_ns;  /* their length; 0: chosen, so that there are at most 60 */
 	bool each_group;  /* tables: one row per group, not per size of group */
@@ -44,7 +44,7 @@ struct np_comm_options {
 	struct np_progress *progress;
 };
 
-struct np_comm_process {
+struct np_clog_process {
 	uint32_t host, dir; /* strings */
 	int32_t pid, rank, world, local_rank, device;
 	unsigned layers; /* 1 << enum np_comm_layer, of those with traffic */
@@ -52,8 +52,8 @@ struct np_comm_process {
 	bool incomplete; /* records of it are missing: overwritten, cut off, lost, damaged */
 };
 
-struct np_comm_file {
-	const char *path; /* of np_comm_found */
+struct np_clog_file {
+	const char *path; /* of np_clog_found */
 	uint32_t process; /* UINT32_MAX: unreadable */
 	uint32_t layer;   /* enum np_comm_layer */
 	bool shown;       /* counts in what is shown */
@@ -66,14 +66,14 @@ struct np_comm_file {
 };
 
 /* A communicator, as one layer calls it. */
-struct np_comm_group {
+struct np_clog_group {
 	uint32_t name; /* string: "0,1,2,3" (torch), the communicator (hccl), "" */
 	uint64_t hash; /* of the communicator's name; 0: none */
 	int32_t world; /* -1 unknown */
 	uint8_t layer;
 };
 
-struct np_comm_cell {
+struct np_clog_cell {
 	uint32_t file, group, stage; /* stage: string, id 0 is the stage without a name */
 	uint8_t layer, op, dtype;
 	uint16_t flags;
@@ -84,28 +84,28 @@ struct np_comm_cell {
 	np_ns first_ns, last_ns;
 };
 
-struct np_comm_slice {
+struct np_clog_slice {
 	uint32_t request, step, stage;  /* NP_COMM_NO_U32: unknown */
 	uint64_t entered, calls, bytes; /* entered: marks of a stage's begin */
 	np_ns first_ns, last_ns;
 };
 
-struct np_comm_bucket {
+struct np_clog_bucket {
 	np_ns start_ns;
 	uint32_t stage;
 	uint64_t calls, bytes;
 };
 
-struct np_comm_sum {
-	struct np_comm_options options;
+struct np_clog_sum {
+	struct np_clog_options options;
 	struct np_intern strings; /* id 0: "" */
 	struct np_arena arena;
-	NP_VEC(struct np_comm_file) files; /* those of the torch layer first, then by path */
-	NP_VEC(struct np_comm_process) processes;
-	NP_VEC(struct np_comm_group) groups;
-	NP_VEC(struct np_comm_cell) cells;     /* by file */
-	NP_VEC(struct np_comm_slice) slices;   /* sorted by request, step, stage */
-	NP_VEC(struct np_comm_bucket) buckets; /* sorted by start, stage */
+	NP_VEC(struct np_clog_file) files; /* those of the torch layer first, then by path */
+	NP_VEC(struct np_clog_process) processes;
+	NP_VEC(struct np_clog_group) groups;
+	NP_VEC(struct np_clog_cell) cells;     /* by file */
+	NP_VEC(struct np_clog_slice) slices;   /* sorted by request, step, stage */
+	NP_VEC(struct np_clog_bucket) buckets; /* sorted by start, stage */
 	np_ns bucket_ns;
 	size_t readable;       /* files */
 	bool overflow;         /* more slices than are kept */
@@ -115,14 +115,14 @@ struct np_comm_sum {
 enum { NP_COMM_MAX_SLICES = 1 << 22 };
 
 /* Errors: E_NOMEM. Files that cannot be read are told in `files`. Release in every case. */
-enum np_status np_comm_sum_up(const struct np_comm_found *found,
-                              const struct np_comm_options *options, struct np_comm_sum *out,
+enum np_status np_clog_sum_up(const struct np_clog_found *found,
+                              const struct np_clog_options *options, struct np_clog_sum *out,
                               struct np_err *err);
-void np_comm_sum_release(struct np_comm_sum *self);
+void np_clog_sum_release(struct np_clog_sum *self);
 
 /* ── bytes (requirements R27, torch_npu.md §7.6) ── */
 
-enum np_comm_estimate {
+enum np_clog_estimate {
 	NP_COMM_NO_ESTIMATE, /* the source guide has no formula, and we have none */
 	NP_COMM_GUIDE,       /* R27's formula */
 	NP_COMM_DERIVED,     /* our own */
@@ -134,7 +134,7 @@ enum np_comm_estimate {
  * moves nothing. Derived: reduce_scatter (w−1)/w of what it gives in, send as it is.
  * *out in bytes, rounded; saturates at INT64_MAX.
  */
-enum np_comm_estimate np_comm_moved(uint8_t op, int32_t world, uint64_t bytes, uint64_t send_bytes,
+enum np_clog_estimate np_clog_moved(uint8_t op, int32_t world, uint64_t bytes, uint64_t send_bytes,
                                     uint64_t *out);
 
 /*
@@ -142,17 +142,17 @@ enum np_comm_estimate np_comm_moved(uint8_t op, int32_t world, uint64_t bytes, u
  * all_reduce 2(n−1)/n; all_gather, reduce_scatter, all_to_all (n−1)/n; broadcast, reduce 1.
  * false: it has none.
  */
-bool np_comm_bus(uint8_t op, int32_t world, const struct np_comm_cell *cell, uint64_t *out);
+bool np_clog_bus(uint8_t op, int32_t world, const struct np_clog_cell *cell, uint64_t *out);
 
 /* Does it count in what is shown: a collective, of the filter, of the layer? */
-bool np_comm_is_shown(const struct np_comm_cell *cell);
+bool np_clog_is_shown(const struct np_clog_cell *cell);
 
 /* "dit"; "other" for the stage without a name. And "0,1,2,3", "@5403…", "" for a group. */
-const char *np_comm_stage_name(const struct np_comm_sum *self, uint32_t stage);
-np_str np_comm_group_name(const struct np_comm_sum *self, const struct np_comm_group *group);
+const char *np_clog_stage_name(const struct np_clog_sum *self, uint32_t stage);
+np_str np_clog_group_name(const struct np_clog_sum *self, const struct np_clog_group *group);
 
 /* The ranks of "0,1,2,3", "0-3,8": at most `max` into out (may be NULL with 0); how many there
  * are, 0: that is no list of ranks. */
-size_t np_comm_ranks(np_str text, int64_t *out, size_t max);
+size_t np_clog_ranks(np_str text, int64_t *out, size_t max);
 
 #endif

@@ -11,39 +11,38 @@ enum {
 
 /* ── reading ── */
 
-static bool is_stage(const struct np_comm_tally *self, uint32_t stage, const char *wish)
+static bool is_stage(const struct np_clog *log, uint32_t stage, const char *wish)
 {
-	np_str name = np_comm_log_string(&self->log, stage);
+	np_str name = np_clog_string(log, stage);
 	return np_str_is(name.len ? name : NP_STR("other"), wish);
 }
 
-static bool is_group(const struct np_comm_tally *self, const struct np_comm_record *record,
+static bool is_group(const struct np_clog *log, const struct np_comm_record *record,
                      const char *wish)
 {
 	uint64_t hash;
 	np_str text = np_str_of(wish);
-	if (np_str_eq(np_comm_log_string(&self->log, record->comm_name), text))
+	if (np_str_eq(np_clog_string(log, record->comm_name), text))
 		return true;
-	return np_str_to_u64(np_str_starts(text, NP_STR("@")) ? np_str_from(text, 1) : text,
-	                     &hash) &&
-	       hash && hash == record->comm_hash;
+	text = np_str_starts(text, NP_STR("@")) ? np_str_from(text, 1) : text;
+	return np_str_to_u64(text, &hash) && hash && hash == record->comm_hash;
 }
 
-static bool counts(const struct np_comm_tally *self, const struct np_comm_options *options,
-                   const struct np_comm_file *file, const struct np_comm_record *record)
+bool np_clog_matches(const struct np_clog *log, const struct np_clog_options *options,
+                     const struct np_comm_record *record)
 {
-	const char *name = np_comm_op_name(record->op);
-	if (!file->shown || (options->stage && !is_stage(self, record->stage, options->stage)))
+	const char *name = np_clog_op_name(record->op);
+	if (options->stage && !is_stage(log, record->stage, options->stage))
 		return false;
 	if (record->op == MARK)
 		return true;
 	return !(options->op && !(name && strcmp(name, options->op) == 0)) &&
-	       !(options->group && !is_group(self, record, options->group));
+	       !(options->group && !is_group(log, record, options->group));
 }
 
-static struct np_comm_raw *find_cell(struct np_comm_tally *self,
-                                     const struct np_comm_options *options,
-                                     const struct np_comm_file *file,
+static struct np_clog_raw *find_cell(struct np_clog_tally *self,
+                                     const struct np_clog_options *options,
+                                     const struct np_clog_file *file,
                                      const struct np_comm_record *record)
 {
 	uint16_t flags = record->flags & FLAGS;
@@ -55,12 +54,13 @@ static struct np_comm_raw *find_cell(struct np_comm_tally *self,
 		return &self->cells.v[i];
 	if (i == UINT32_MAX)
 		return NULL;
-	struct np_comm_raw raw = {.name = record->comm_name,
+	struct np_clog_raw raw = {.name = record->comm_name,
 	                          .stage = record->stage,
 	                          .hash = record->comm_hash,
 	                          .world = record->world,
-	                          .counts = counts(self, options, file, record)};
-	raw.cell = (struct np_comm_cell){.op = record->op,
+	                          .counts = file->shown &&
+	                                    np_clog_matches(&self->log, options, record)};
+	raw.cell = (struct np_clog_cell){.op = record->op,
 	                                 .dtype = record->dtype,
 	                                 .flags = flags,
 	                                 .layer = (uint8_t)file->layer,
@@ -69,10 +69,10 @@ static struct np_comm_raw *find_cell(struct np_comm_tally *self,
 }
 
 /* The slice of a record: mostly that of the one before. */
-static struct np_comm_slice *find_slice(struct np_comm_tally *self,
+static struct np_clog_slice *find_slice(struct np_clog_tally *self,
                                         const struct np_comm_record *record)
 {
-	struct np_comm_slice *last = self->slices.n ? &self->slices.v[self->slices.n - 1] : NULL;
+	struct np_clog_slice *last = self->slices.n ? &self->slices.v[self->slices.n - 1] : NULL;
 	if (last && last->step == record->step && last->stage == record->stage &&
 	    last->request == record->request)
 		return last;
@@ -80,14 +80,14 @@ static struct np_comm_slice *find_slice(struct np_comm_tally *self,
 	uint32_t i = np_keys_add(&self->slice_keys, &key);
 	if (i < self->slices.n)
 		return &self->slices.v[i];
-	struct np_comm_slice fresh = {.request = record->request,
+	struct np_clog_slice fresh = {.request = record->request,
 	                              .step = record->step,
 	                              .stage = record->stage,
 	                              .first_ns = record->start_ns};
 	return i != UINT32_MAX && np_vec_push(&self->slices, fresh) ? &self->slices.v[i] : NULL;
 }
 
-static bool add_bucket(struct np_comm_tally *self, np_ns bucket_ns,
+static bool add_bucket(struct np_clog_tally *self, np_ns bucket_ns,
                        const struct np_comm_record *record)
 {
 	np_ns start = record->start_ns - record->start_ns % bucket_ns;
@@ -97,40 +97,40 @@ static bool add_bucket(struct np_comm_tally *self, np_ns bucket_ns,
 		return false;
 	if (i == self->buckets.n &&
 	    !np_vec_push(&self->buckets,
-	                 (struct np_comm_bucket){.start_ns = start, .stage = record->stage}))
+	                 (struct np_clog_bucket){.start_ns = start, .stage = record->stage}))
 		return false;
 	self->buckets.v[i].calls++;
 	if (record->tensor_bytes != NP_COMM_NO_U64)
-		np_comm_add(&self->buckets.v[i].bytes, record->tensor_bytes);
+		np_clog_add(&self->buckets.v[i].bytes, record->tensor_bytes);
 	return true;
 }
 
-static void add_to_cell(struct np_comm_cell *cell, const struct np_comm_record *record)
+static void add_to_cell(struct np_clog_cell *cell, const struct np_comm_record *record)
 {
 	uint64_t bytes = record->tensor_bytes;
 	cell->calls++;
 	cell->last_ns = record->start_ns;
-	np_comm_add(&cell->call_ns, record->call_ns);
+	np_clog_add(&cell->call_ns, record->call_ns);
 	if (bytes == NP_COMM_NO_U64) {
 		cell->unsized++;
 		return;
 	}
-	np_comm_add(&cell->bytes, bytes);
-	np_comm_add(&cell->send_bytes,
+	np_clog_add(&cell->bytes, bytes);
+	np_clog_add(&cell->send_bytes,
 	            record->send_bytes != NP_COMM_NO_U64 ? record->send_bytes : 0);
-	np_comm_add(&cell->recv_bytes,
+	np_clog_add(&cell->recv_bytes,
 	            record->recv_bytes != NP_COMM_NO_U64 ? record->recv_bytes : 0);
 	if (bytes > cell->max_bytes)
 		cell->max_bytes = bytes;
 }
 
 /* Of the log as a whole; false: memory is out. */
-static bool add_record(struct np_comm_tally *self, const struct np_comm_options *options,
-                       np_ns bucket_ns, struct np_comm_file *file,
+static bool add_record(struct np_clog_tally *self, const struct np_clog_options *options,
+                       np_ns bucket_ns, struct np_clog_file *file,
                        const struct np_comm_record *record)
 {
-	struct np_comm_raw *raw = find_cell(self, options, file, record);
-	bool moves = np_comm_op_moves(record->op);
+	struct np_clog_raw *raw = find_cell(self, options, file, record);
+	bool moves = np_clog_op_moves(record->op);
 	if (!raw)
 		return false;
 	add_to_cell(&raw->cell, record);
@@ -140,7 +140,7 @@ static bool add_record(struct np_comm_tally *self, const struct np_comm_options 
 		record->stage == NP_COMM_LOG_NO_ROOM || record->comm_name == NP_COMM_LOG_NO_ROOM;
 	if (!raw->counts || !(moves || record->op == MARK))
 		return true;
-	struct np_comm_slice *slice = find_slice(self, record);
+	struct np_clog_slice *slice = find_slice(self, record);
 	if (!slice)
 		return false;
 	slice->last_ns = record->start_ns;
@@ -150,23 +150,23 @@ static bool add_record(struct np_comm_tally *self, const struct np_comm_options 
 	}
 	slice->calls++;
 	if (record->tensor_bytes != NP_COMM_NO_U64)
-		np_comm_add(&slice->bytes, record->tensor_bytes);
+		np_clog_add(&slice->bytes, record->tensor_bytes);
 	return !bucket_ns || add_bucket(self, bucket_ns, record);
 }
 
-void np_comm_tally_read(struct np_comm_tally *self, const struct np_comm_options *options,
-                        np_ns bucket_ns, struct np_comm_file *file)
+void np_clog_tally_read(struct np_clog_tally *self, const struct np_clog_options *options,
+                        np_ns bucket_ns, struct np_clog_file *file)
 {
 	struct np_comm_record record;
-	*self = (struct np_comm_tally){.moves = 0};
-	enum np_status status = np_comm_log_open(file->path, &self->log, NULL);
+	*self = (struct np_clog_tally){.moves = 0};
+	enum np_status status = np_clog_open(file->path, &self->log, NULL);
 	if (status != NP_OK) { /* it could be opened a moment ago */
 		file->problem = "was there, and cannot be read any more";
 		self->failed = status == NP_E_NOMEM;
 		return;
 	}
 	self->open = true;
-	while (!self->failed && np_comm_log_next(&self->log, &record)) {
+	while (!self->failed && np_clog_next(&self->log, &record)) {
 		file->records++;
 		self->out_of_order += file->last_ns > record.start_ns;
 		file->first_ns = file->first_ns ? file->first_ns : record.start_ns;
@@ -177,33 +177,33 @@ void np_comm_tally_read(struct np_comm_tally *self, const struct np_comm_options
 	file->cut_off = self->log.cut_off;
 	file->damaged = self->log.damaged;
 	file->implausible = self->log.implausible;
-	file->faulted = np_comm_log_faulted(&self->log);
+	file->faulted = np_clog_faulted(&self->log);
 }
 
-void np_comm_tally_release(struct np_comm_tally *self)
+void np_clog_tally_release(struct np_clog_tally *self)
 {
 	if (self->open)
-		np_comm_log_close(&self->log);
+		np_clog_close(&self->log);
 	np_keys_release(&self->cell_keys);
 	np_keys_release(&self->slice_keys);
 	np_keys_release(&self->bucket_keys);
 	np_vec_release(&self->cells);
 	np_vec_release(&self->slices);
 	np_vec_release(&self->buckets);
-	*self = (struct np_comm_tally){.moves = 0};
+	*self = (struct np_clog_tally){.moves = 0};
 }
 
 /* ── putting together ── */
 
-static uint32_t intern(struct np_comm_merge *self, const struct np_comm_log *log, uint32_t offset)
+static uint32_t intern(struct np_clog_merge *self, const struct np_clog *log, uint32_t offset)
 {
-	return np_intern_add(&self->sum->strings, np_comm_log_string(log, offset));
+	return np_intern_add(&self->sum->strings, np_clog_string(log, offset));
 }
 
-static uint32_t find_group(struct np_comm_merge *self, const struct np_comm_tally *tally,
-                           const struct np_comm_raw *raw)
+static uint32_t find_group(struct np_clog_merge *self, const struct np_clog_tally *tally,
+                           const struct np_clog_raw *raw)
 {
-	struct np_comm_group group = {.name = intern(self, &tally->log, raw->name),
+	struct np_clog_group group = {.name = intern(self, &tally->log, raw->name),
 	                              .hash = raw->hash,
 	                              .world = raw->world,
 	                              .layer = raw->cell.layer};
@@ -217,14 +217,14 @@ static uint32_t find_group(struct np_comm_merge *self, const struct np_comm_tall
 	return i;
 }
 
-static void add_cell(struct np_comm_cell *to, const struct np_comm_cell *from)
+static void add_cell(struct np_clog_cell *to, const struct np_clog_cell *from)
 {
 	to->calls += from->calls;
 	to->unsized += from->unsized;
-	np_comm_add(&to->bytes, from->bytes);
-	np_comm_add(&to->send_bytes, from->send_bytes);
-	np_comm_add(&to->recv_bytes, from->recv_bytes);
-	np_comm_add(&to->call_ns, from->call_ns);
+	np_clog_add(&to->bytes, from->bytes);
+	np_clog_add(&to->send_bytes, from->send_bytes);
+	np_clog_add(&to->recv_bytes, from->recv_bytes);
+	np_clog_add(&to->call_ns, from->call_ns);
 	if (from->max_bytes > to->max_bytes)
 		to->max_bytes = from->max_bytes;
 	if (from->first_ns < to->first_ns)
@@ -234,10 +234,10 @@ static void add_cell(struct np_comm_cell *to, const struct np_comm_cell *from)
 }
 
 /* Two strings of a log may be equal, so its cells are looked up again. */
-static bool merge_cell(struct np_comm_merge *self, uint32_t file, const struct np_comm_tally *tally,
-                       const struct np_comm_raw *raw)
+static bool merge_cell(struct np_clog_merge *self, uint32_t file, const struct np_clog_tally *tally,
+                       const struct np_clog_raw *raw)
 {
-	struct np_comm_cell cell = raw->cell;
+	struct np_clog_cell cell = raw->cell;
 	cell.file = file;
 	cell.group = find_group(self, tally, raw);
 	cell.stage = intern(self, &tally->log, raw->stage);
@@ -255,11 +255,11 @@ static bool merge_cell(struct np_comm_merge *self, uint32_t file, const struct n
 	return true;
 }
 
-static bool merge_slice(struct np_comm_merge *self, const struct np_comm_tally *tally,
-                        const struct np_comm_slice *from)
+static bool merge_slice(struct np_clog_merge *self, const struct np_clog_tally *tally,
+                        const struct np_clog_slice *from)
 {
-	struct np_comm_sum *sum = self->sum;
-	struct np_comm_slice slice = *from;
+	struct np_clog_sum *sum = self->sum;
+	struct np_clog_slice slice = *from;
 	slice.stage = intern(self, &tally->log, from->stage);
 	struct np_key key = {{np_key_pair(slice.request, slice.step), slice.stage, 0, 0}};
 	if (slice.stage == NP_ID_NONE)
@@ -274,19 +274,19 @@ static bool merge_slice(struct np_comm_merge *self, const struct np_comm_tally *
 		return false;
 	if (i == sum->slices.n)
 		return np_vec_push(&sum->slices, slice);
-	struct np_comm_slice *to = &sum->slices.v[i];
+	struct np_clog_slice *to = &sum->slices.v[i];
 	to->entered += slice.entered;
 	to->calls += slice.calls;
-	np_comm_add(&to->bytes, slice.bytes);
+	np_clog_add(&to->bytes, slice.bytes);
 	to->first_ns = slice.first_ns < to->first_ns ? slice.first_ns : to->first_ns;
 	to->last_ns = slice.last_ns > to->last_ns ? slice.last_ns : to->last_ns;
 	return true;
 }
 
-static bool merge_bucket(struct np_comm_merge *self, const struct np_comm_tally *tally,
-                         const struct np_comm_bucket *from)
+static bool merge_bucket(struct np_clog_merge *self, const struct np_clog_tally *tally,
+                         const struct np_clog_bucket *from)
 {
-	struct np_comm_bucket bucket = *from;
+	struct np_clog_bucket bucket = *from;
 	bucket.stage = intern(self, &tally->log, from->stage);
 	struct np_key key = {{(uint64_t)bucket.start_ns, bucket.stage, 0, 0}};
 	uint32_t i =
@@ -296,11 +296,11 @@ static bool merge_bucket(struct np_comm_merge *self, const struct np_comm_tally 
 	if (i == self->sum->buckets.n)
 		return np_vec_push(&self->sum->buckets, bucket);
 	self->sum->buckets.v[i].calls += bucket.calls;
-	np_comm_add(&self->sum->buckets.v[i].bytes, bucket.bytes);
+	np_clog_add(&self->sum->buckets.v[i].bytes, bucket.bytes);
 	return true;
 }
 
-enum np_status np_comm_merge(struct np_comm_merge *self, uint32_t file, struct np_comm_tally *tally,
+enum np_status np_clog_merge(struct np_clog_merge *self, uint32_t file, struct np_clog_tally *tally,
                              struct np_err *err)
 {
 	bool kept = !tally->failed;
@@ -313,7 +313,7 @@ enum np_status np_comm_merge(struct np_comm_merge *self, uint32_t file, struct n
 	return kept ? NP_OK : np_err_nomem(err);
 }
 
-void np_comm_merge_release(struct np_comm_merge *self)
+void np_clog_merge_release(struct np_clog_merge *self)
 {
 	np_keys_release(&self->group_keys);
 	np_keys_release(&self->cell_keys);

@@ -70,6 +70,15 @@ static const struct np_column slice_columns[] = {
 	{"start_ns", "ns", NP_COL_TIME_NS, "first record"},
 };
 
+static const struct np_column request_columns[] = {
+	{"request", "", NP_COL_INT, "requests so far"},
+	{"stage", "", NP_COL_TEXT, "stage"},
+	{"entered", "", NP_COL_INT, "calls of the stage's anchor, all ranks"},
+	{"calls", "", NP_COL_INT, "collectives, all ranks"},
+	{"size_bytes", "bytes", NP_COL_BYTES, "payload, all ranks"},
+	{"start_ns", "ns", NP_COL_TIME_NS, "first record"},
+};
+
 static const struct np_column bucket_columns[] = {
 	{"start_ns", "ns", NP_COL_TIME_NS, "begin of the stretch"},
 	{"stage", "", NP_COL_TEXT, "stage"},
@@ -134,7 +143,7 @@ static void put_rank(struct np_table *table, int32_t rank)
 		np_cell_int(table, rank);
 }
 
-static void put_stage(struct np_table *table, const struct np_comm_sum *sum, uint32_t stage)
+static void put_stage(struct np_table *table, const struct np_clog_sum *sum, uint32_t stage)
 {
 	if (stage == 0)
 		np_cell_word(table, NP_N("other"));
@@ -144,14 +153,14 @@ static void put_stage(struct np_table *table, const struct np_comm_sum *sum, uin
 
 static void put_op(struct np_table *table, uint8_t op)
 {
-	const char *name = np_comm_op_name(op);
+	const char *name = np_clog_op_name(op);
 	if (name)
 		np_cell_cstr(table, name);
 	else
 		np_cell_printf(table, "op_%u", op);
 }
 
-static void put_moved(struct np_table *table, const struct np_comm_row *row)
+static void put_moved(struct np_table *table, const struct np_clog_row *row)
 {
 	if (row->estimated)
 		put_bytes(table, each(row->moved, row->processes));
@@ -159,9 +168,9 @@ static void put_moved(struct np_table *table, const struct np_comm_row *row)
 		np_cell_na(table);
 }
 
-static void put_group(struct np_table *table, const struct np_comm_sum *sum, uint32_t group)
+static void put_group(struct np_table *table, const struct np_clog_sum *sum, uint32_t group)
 {
-	np_str name = np_comm_group_name(sum, &sum->groups.v[group]);
+	np_str name = np_clog_group_name(sum, &sum->groups.v[group]);
 	if (name.len)
 		np_cell_text(table, name);
 	else if (sum->groups.v[group].hash)
@@ -179,8 +188,8 @@ static double share_of(uint64_t part, uint64_t whole)
 
 enum by { BY_STAGE, BY_CALL, BY_CALL_AND_GROUP, BY_SIZE, BY_GROUP };
 
-static struct np_key key_of(enum by by, const struct np_comm_sum *sum,
-                            const struct np_comm_cell *cell)
+static struct np_key key_of(enum by by, const struct np_clog_sum *sum,
+                            const struct np_clog_cell *cell)
 {
 	uint32_t world = (uint32_t)sum->groups.v[cell->group].world;
 	switch (by) {
@@ -199,39 +208,39 @@ static struct np_key key_of(enum by by, const struct np_comm_sum *sum,
 	}
 }
 
-static bool collect_one(const struct np_comm_sum *sum, enum by by, struct np_comm_rows *rows,
-                        const struct np_comm_cell *cell)
+static bool collect_one(const struct np_clog_sum *sum, enum by by, struct np_clog_rows *rows,
+                        const struct np_clog_cell *cell)
 {
 	struct np_key key = key_of(by, sum, cell);
-	return np_comm_rows_add(rows, sum, &key, cell);
+	return np_clog_rows_add(rows, sum, &key, cell);
 }
 
-static bool collect(const struct np_comm_sum *sum, enum by by, struct np_comm_rows *rows,
+static bool collect(const struct np_clog_sum *sum, enum by by, struct np_clog_rows *rows,
                     uint64_t *total)
 {
-	*rows = (struct np_comm_rows){.v = {NULL, 0, 0}};
+	*rows = (struct np_clog_rows){.v = {NULL, 0, 0}};
 	*total = 0;
 	for (size_t i = 0; i < sum->cells.n; i++) {
-		const struct np_comm_cell *cell = &sum->cells.v[i];
+		const struct np_clog_cell *cell = &sum->cells.v[i];
 		if (by == BY_STAGE && cell->op == MARK && cell->counts) {
 			/* a stage without traffic is one to be told, too */
-			struct np_comm_cell none = *cell;
+			struct np_clog_cell none = *cell;
 			none.calls = none.call_ns = none.bytes = none.unsized = 0;
 			if (!collect_one(sum, by, rows, &none))
 				return false;
 		}
-		if (!np_comm_is_shown(cell))
+		if (!np_clog_is_shown(cell))
 			continue;
 		if (!collect_one(sum, by, rows, cell))
 			return false;
-		np_comm_add(total, cell->bytes);
+		np_clog_add(total, cell->bytes);
 	}
-	np_comm_rows_sort(rows);
+	np_clog_rows_sort(rows);
 	return true;
 }
 
 /* By stage: calls of its anchor. NULL: out of memory. */
-static uint64_t *count_entered(const struct np_comm_sum *sum)
+static uint64_t *count_entered(const struct np_clog_sum *sum)
 {
 	uint64_t *entered = np_calloc(sum->strings.strings.n, sizeof *entered);
 	for (size_t i = 0; entered && i < sum->slices.n; i++)
@@ -239,7 +248,7 @@ static uint64_t *count_entered(const struct np_comm_sum *sum)
 	return entered;
 }
 
-static bool tell_stages(const struct np_comm_sum *sum, const struct np_comm_rows *rows,
+static bool tell_stages(const struct np_clog_sum *sum, const struct np_clog_rows *rows,
                         uint64_t total, struct np_report *report)
 {
 	uint64_t *entered = count_entered(sum);
@@ -248,10 +257,10 @@ static bool tell_stages(const struct np_comm_sum *sum, const struct np_comm_rows
 	struct np_table *table =
 		TABLE(report, "stages", "Stages: what one rank sends and gets", stage_columns);
 	for (size_t i = 0; i < rows->v.n; i++) {
-		const struct np_comm_row *row = &rows->v.v[i];
+		const struct np_clog_row *row = &rows->v.v[i];
 		uint64_t marks = entered[row->sum.stage];
 		put_stage(table, sum, row->sum.stage);
-		np_cell_cstr(table, np_comm_layer_name(row->sum.layer));
+		np_cell_cstr(table, np_clog_layer_name(row->sum.layer));
 		if (marks)
 			np_cell_int(table, (int64_t)marks);
 		else
@@ -267,17 +276,17 @@ static bool tell_stages(const struct np_comm_sum *sum, const struct np_comm_rows
 	return true;
 }
 
-static void tell_collectives(const struct np_comm_sum *sum, const struct np_comm_rows *rows,
+static void tell_collectives(const struct np_clog_sum *sum, const struct np_clog_rows *rows,
                              uint64_t total, struct np_report *report)
 {
 	struct np_table *table =
 		TABLE(report, "collectives", "Collectives: by stage, operation and group",
 	              collective_columns);
 	for (size_t i = 0; i < rows->v.n; i++) {
-		const struct np_comm_row *row = &rows->v.v[i];
+		const struct np_clog_row *row = &rows->v.v[i];
 		put_stage(table, sum, row->sum.stage);
 		put_op(table, row->sum.op);
-		np_cell_cstr(table, np_comm_layer_name(row->sum.layer));
+		np_cell_cstr(table, np_clog_layer_name(row->sum.layer));
 		if (row->groups == 1)
 			put_group(table, sum, row->sum.group);
 		else
@@ -294,16 +303,16 @@ static void tell_collectives(const struct np_comm_sum *sum, const struct np_comm
 	}
 }
 
-static void tell_sizes(const struct np_comm_sum *sum, const struct np_comm_rows *rows,
+static void tell_sizes(const struct np_clog_sum *sum, const struct np_clog_rows *rows,
                        struct np_report *report)
 {
 	struct np_table *table =
 		TABLE(report, "sizes", "Sizes: of a call, by element type", size_columns);
 	for (size_t i = 0; i < rows->v.n; i++) {
-		const struct np_comm_row *row = &rows->v.v[i];
+		const struct np_clog_row *row = &rows->v.v[i];
 		uint64_t sized = row->sum.calls - row->sum.unsized;
 		put_op(table, row->sum.op);
-		np_cell_cstr(table, np_comm_dtype_name(row->sum.dtype));
+		np_cell_cstr(table, np_clog_dtype_name(row->sum.dtype));
 		put_rank(table, sum->groups.v[row->sum.group].world);
 		np_cell_int(table, (int64_t)row->sum.calls);
 		np_cell_int(table, (int64_t)row->sum.unsized);
@@ -323,15 +332,15 @@ static void tell_sizes(const struct np_comm_sum *sum, const struct np_comm_rows 
 	}
 }
 
-static void tell_groups(const struct np_comm_sum *sum, const struct np_comm_rows *rows,
+static void tell_groups(const struct np_clog_sum *sum, const struct np_clog_rows *rows,
                         struct np_report *report)
 {
 	struct np_table *table = TABLE(report, "groups", "Groups", group_columns);
 	for (size_t i = 0; i < rows->v.n; i++) {
-		const struct np_comm_row *row = &rows->v.v[i];
-		const struct np_comm_group *group = &sum->groups.v[row->sum.group];
+		const struct np_clog_row *row = &rows->v.v[i];
+		const struct np_clog_group *group = &sum->groups.v[row->sum.group];
 		put_group(table, sum, row->sum.group);
-		np_cell_cstr(table, np_comm_layer_name(group->layer));
+		np_cell_cstr(table, np_clog_layer_name(group->layer));
 		put_rank(table, group->world);
 		np_cell_int(table, row->processes);
 		np_cell_int(table, (int64_t)row->sum.calls);
@@ -348,9 +357,9 @@ static void tell_groups(const struct np_comm_sum *sum, const struct np_comm_rows
 	}
 }
 
-static bool tell_rows(const struct np_comm_sum *sum, enum by by, struct np_report *report)
+static bool tell_rows(const struct np_clog_sum *sum, enum by by, struct np_report *report)
 {
-	struct np_comm_rows rows;
+	struct np_clog_rows rows;
 	uint64_t total;
 	bool kept = collect(sum, by, &rows, &total);
 	if (kept && rows.v.n) {
@@ -363,28 +372,29 @@ static bool tell_rows(const struct np_comm_sum *sum, enum by by, struct np_repor
 		else
 			tell_collectives(sum, &rows, total, report);
 	}
-	np_comm_rows_release(&rows);
+	np_clog_rows_release(&rows);
 	return kept;
 }
 
 /* ── requests, steps, time ── */
 
-static void put_slice(struct np_table *table, const struct np_comm_sum *sum,
-                      const struct np_comm_slice *slice, bool with_step)
+static void put_slice(struct np_table *table, const struct np_clog_sum *sum,
+                      const struct np_clog_slice *slice, bool with_step)
 {
 	put_number(table, slice->request);
 	if (with_step)
 		put_number(table, slice->step);
+	put_stage(table, sum, slice->stage);
+	if (slice->entered)
+		np_cell_int(table, (int64_t)slice->entered);
 	else
 		np_cell_na(table);
-	put_stage(table, sum, slice->stage);
-	np_cell_int(table, (int64_t)slice->entered);
 	np_cell_int(table, (int64_t)slice->calls);
 	put_bytes(table, slice->bytes);
 	np_cell_int(table, slice->first_ns);
 }
 
-static void tell_steps(const struct np_comm_sum *sum, struct np_report *report)
+static void tell_steps(const struct np_clog_sum *sum, struct np_report *report)
 {
 	bool known = false;
 	for (size_t i = 0; i < sum->slices.n && !known; i++)
@@ -397,13 +407,13 @@ static void tell_steps(const struct np_comm_sum *sum, struct np_report *report)
 }
 
 /* Slices are sorted by request first, so a request is a stretch of them. */
-static bool tell_requests(const struct np_comm_sum *sum, struct np_report *report)
+static bool tell_requests(const struct np_clog_sum *sum, struct np_report *report)
 {
 	struct np_keys keys = {.mask = 0};
-	NP_VEC(struct np_comm_slice) rows = {NULL, 0, 0};
+	NP_VEC(struct np_clog_slice) rows = {NULL, 0, 0};
 	bool kept = true;
 	for (size_t i = 0; i < sum->slices.n && kept; i++) {
-		const struct np_comm_slice *slice = &sum->slices.v[i];
+		const struct np_clog_slice *slice = &sum->slices.v[i];
 		struct np_key key = {{slice->request, slice->stage, 0, 0}};
 		if (slice->request == NP_COMM_NO_U32)
 			continue;
@@ -417,13 +427,13 @@ static bool tell_requests(const struct np_comm_sum *sum, struct np_report *repor
 			break;
 		rows.v[at].entered += slice->entered;
 		rows.v[at].calls += slice->calls;
-		np_comm_add(&rows.v[at].bytes, slice->bytes);
+		np_clog_add(&rows.v[at].bytes, slice->bytes);
 		if (slice->first_ns < rows.v[at].first_ns)
 			rows.v[at].first_ns = slice->first_ns;
 	}
 	struct np_table *table = NULL;
 	if (rows.n && kept)
-		table = TABLE(report, "requests", "Requests: all ranks together", slice_columns);
+		table = TABLE(report, "requests", "Requests: all ranks together", request_columns);
 	for (size_t i = 0; table && i < rows.n; i++)
 		put_slice(table, sum, &rows.v[i], false);
 	np_keys_release(&keys);
@@ -431,13 +441,13 @@ static bool tell_requests(const struct np_comm_sum *sum, struct np_report *repor
 	return kept;
 }
 
-static void tell_timeline(const struct np_comm_sum *sum, struct np_report *report)
+static void tell_timeline(const struct np_clog_sum *sum, struct np_report *report)
 {
 	if (!sum->options.timeline)
 		return;
 	struct np_table *table = TABLE(report, "timeline", "Timeline", bucket_columns);
 	for (size_t i = 0; i < sum->buckets.n; i++) {
-		const struct np_comm_bucket *bucket = &sum->buckets.v[i];
+		const struct np_clog_bucket *bucket = &sum->buckets.v[i];
 		np_cell_int(table, bucket->start_ns);
 		put_stage(table, sum, bucket->stage);
 		np_cell_int(table, (int64_t)bucket->calls);
@@ -453,11 +463,11 @@ struct pair {
 	bool cast, barriers;
 };
 
-static void add_to_pair(struct pair *pair, const struct np_comm_cell *cell)
+static void add_to_pair(struct pair *pair, const struct np_clog_cell *cell)
 {
 	bool below = cell->layer == NP_COMM_LAYER_HCCL;
 	pair->calls[below] += cell->calls;
-	np_comm_add(&pair->bytes[below], cell->bytes);
+	np_clog_add(&pair->bytes[below], cell->bytes);
 	if (below)
 		return;
 	pair->flags |= cell->flags;
@@ -467,11 +477,11 @@ static void add_to_pair(struct pair *pair, const struct np_comm_cell *cell)
 	             (cell->op == 1 && (cell->dtype == 7 || cell->dtype == NP_COMM_DTYPE_BOOL));
 }
 
-static bool has_both(const struct np_comm_sum *sum, const struct np_comm_cell *cell)
+static bool has_both(const struct np_clog_sum *sum, const struct np_clog_cell *cell)
 {
 	const unsigned both = 1u << NP_COMM_LAYER_TORCH | 1u << NP_COMM_LAYER_HCCL;
 	return (sum->processes.v[sum->files.v[cell->file].process].layers & both) == both &&
-	       np_comm_op_moves(cell->op);
+	       np_clog_op_moves(cell->op);
 }
 
 static void put_pair(struct np_table *table, const struct np_key *key, const struct pair *pair)
@@ -479,7 +489,10 @@ static void put_pair(struct np_table *table, const struct np_key *key, const str
 	bool same = pair->calls[0] == pair->calls[1] && pair->bytes[0] == pair->bytes[1];
 	bool more = pair->calls[1] > pair->calls[0] || pair->bytes[1] > pair->bytes[0];
 	uint8_t family = (uint8_t)key->w[0];
-	put_op(table, family);
+	if (family == 10)
+		np_cell_word(table, NP_N("send, recv"));
+	else
+		put_op(table, family);
 	put_rank(table, (int32_t)(uint32_t)key->w[1]);
 	np_cell_int(table, (int64_t)pair->calls[0]);
 	np_cell_int(table, (int64_t)pair->calls[1]);
@@ -487,19 +500,19 @@ static void put_pair(struct np_table *table, const struct np_key *key, const str
 	put_bytes(table, pair->bytes[1]);
 	np_cell_word(table,
 	             same ? NP_N("equal")
-	                  : np_comm_why(family, pair->flags, pair->cast, pair->barriers, more));
+	                  : np_clog_why(family, pair->flags, pair->cast, pair->barriers, more));
 }
 
-static bool tell_layers(const struct np_comm_sum *sum, struct np_report *report)
+static bool tell_layers(const struct np_clog_sum *sum, struct np_report *report)
 {
 	struct np_keys keys = {.mask = 0};
 	NP_VEC(struct pair) pairs = {NULL, 0, 0};
 	bool kept = true;
 	for (size_t i = 0; i < sum->cells.n && kept; i++) {
-		const struct np_comm_cell *cell = &sum->cells.v[i];
+		const struct np_clog_cell *cell = &sum->cells.v[i];
 		if (!has_both(sum, cell))
 			continue;
-		struct np_key key = {{np_comm_family(cell->op),
+		struct np_key key = {{np_clog_family(cell->op),
 		                      (uint32_t)sum->groups.v[cell->group].world, 0, 0}};
 		uint32_t at = np_keys_add(&keys, &key);
 		kept = at != UINT32_MAX &&
@@ -521,7 +534,7 @@ static bool tell_layers(const struct np_comm_sum *sum, struct np_report *report)
 
 /* ── ranks ── */
 
-static const char *state_of(const struct np_comm_file *file)
+static const char *state_of(const struct np_clog_file *file)
 {
 	if (file->empty)
 		return NP_N("empty");
@@ -530,21 +543,21 @@ static const char *state_of(const struct np_comm_file *file)
 	return file->closed ? NP_N("closed") : NP_N("not closed");
 }
 
-static void tell_ranks(const struct np_comm_sum *sum, struct np_report *report)
+static void tell_ranks(const struct np_clog_sum *sum, struct np_report *report)
 {
 	struct np_table *table =
 		TABLE(report, "ranks", "Ranks: one row per thread that was recorded", rank_columns);
 	for (size_t i = 0; i < sum->files.n; i++) {
-		const struct np_comm_file *file = &sum->files.v[i];
+		const struct np_clog_file *file = &sum->files.v[i];
 		bool known = file->process != UINT32_MAX;
-		const struct np_comm_process *process =
+		const struct np_clog_process *process =
 			known ? &sum->processes.v[file->process] : NULL;
 		put_rank(table, known ? process->rank : -1);
 		np_cell_text(table,
 		             known ? np_intern_get(&sum->strings, process->host) : NP_STR(""));
 		put_rank(table, known ? process->pid : -1);
 		put_rank(table, known ? file->tid : -1);
-		np_cell_cstr(table, known ? np_comm_layer_name(file->layer) : NULL);
+		np_cell_cstr(table, known ? np_clog_layer_name(file->layer) : NULL);
 		np_cell_int(table, (int64_t)file->records);
 		np_cell_int(table, (int64_t)file->communicators);
 		put_bytes(table, file->overwritten);
@@ -555,7 +568,7 @@ static void tell_ranks(const struct np_comm_sum *sum, struct np_report *report)
 	}
 }
 
-enum np_status np_comm_tell(const struct np_comm_sum *sum, struct np_report *report,
+enum np_status np_clog_tell(const struct np_clog_sum *sum, struct np_report *report,
                             struct np_err *err)
 {
 	bool kept = tell_rows(sum, BY_STAGE, report) &&
