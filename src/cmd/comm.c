@@ -3,11 +3,12 @@
 
 #include "base/fs.h"
 #include "cmd/progress.h"
+#include "collect/comm_against.h"
 #include "collect/comm_export.h"
 #include "collect/comm_tell.h"
 
 struct options {
-	const char *stage, *op, *group, *rank, *layer, *export;
+	const char *stage, *op, *group, *rank, *layer, *export, *against;
 	double bucket;
 	bool timeline, each_group;
 };
@@ -24,6 +25,8 @@ static const struct np_option options[] = {
          "torch, hccl or both (default: torch where a process has it)"},
 	{"each-group", 0, NP_OPT_FLAG, AT(each_group), NULL,
          "a row for each group, not for all of one size"},
+	{"against", 0, NP_OPT_STRING, AT(against), "CAPTURE",
+         "compare with what the device recorded in a capture of the same run"},
 	{"export", 0, NP_OPT_STRING, AT(export), "FORMAT",
          "all records in order of time, jsonl or csv, to -o or stdout"},
 	{"timeline", 0, NP_OPT_FLAG, AT(timeline), NULL, "calls and bytes over time"},
@@ -64,10 +67,12 @@ static enum np_status tell(const struct np_call *call, const struct np_clog_opti
                            struct np_err *err)
 {
 	struct np_clog_sum sum;
-	(void)call;
+	const struct options *own = call->options;
 	enum np_status status = np_clog_sum_up(found, comm, &sum, err);
 	if (status == NP_OK)
 		status = np_clog_judge(&sum, found, report, err);
+	if (status == NP_OK && own->against)
+		status = np_clog_against(&sum, own->against, report, err);
 	if (status == NP_OK)
 		status = np_clog_tell(&sum, report, err);
 	np_clog_sum_release(&sum);
@@ -156,6 +161,7 @@ static int run(const struct np_call *call)
 static const char *const examples[] = {
 	"npuprof comm out/run_20250601",
 	"npuprof comm out/run_20250601 --stage dit --op all_to_all",
+	"npuprof comm out/run_20250601 --against out/run_20250601/prof",
 	"npuprof comm out/run_20250601 --export csv -o calls.csv",
 	"npuprof comm out/run_20250601/comm --layer hccl --each-group --json",
 	NULL,

@@ -83,7 +83,7 @@ static void put_record(struct writer *self, const struct np_synth_item *item, np
 		.seq = ++self->written,
 		.start_ns = item->host_ns - shift,
 		.call_ns = (uint64_t)item->host_dur_ns,
-		.count = bytes / 4,
+		.count = payload / 4,
 		.send_bytes = item->coll == NP_COLL_RECEIVE ? 0
 	                      : ops[item->coll].scatter     ? all
 	                                                    : bytes,
