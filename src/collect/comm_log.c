@@ -248,7 +248,7 @@ np_str np_clog_string(const struct np_clog *self, uint32_t offset)
 	    offset > self->string_capacity - sizeof len)
 		return NP_STR("(damaged)");
 	memcpy(&len, self->strings + offset, sizeof len);
-	if (len > self->string_capacity - sizeof len - offset || len > NP_COMM_TEXT_MAX)
+	if (len > self->string_capacity - sizeof len - offset || len > NP_CLOG_TEXT_MAX)
 		return NP_STR("(damaged)");
 	return (np_str){self->strings + offset + sizeof len, len};
 }

@@ -20,7 +20,7 @@
 
 #define NP_COMM_BYTES_MAX (1ull << 56)
 
-enum { NP_COMM_TEXT_MAX = 4096 }; /* bytes of a string that are believed */
+enum { NP_CLOG_TEXT_MAX = 4096 }; /* bytes of a string that are believed */
 
 struct np_clog {
 	struct np_comm_log_header header; /* numbers as in the file; its texts end in NUL */
