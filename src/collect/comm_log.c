@@ -103,8 +103,10 @@ static enum np_status open_input(struct np_clog *self, struct np_err *err)
 		return np_err_set(err, NP_E_UNSUPPORTED, name, "is compressed: gunzip it first");
 	NP_TRY(np_input_next(self->input, 0, &window, err));
 	self->bytes = (np_str){window.ptr, window.len};
-	if (all_zero(np_str_sub(self->bytes, 0, NP_COMM_LOG_HEADER_BYTES)))
-		return np_err_set(err, NP_E_EMPTY, name, "holds nothing: it was never written to");
+	/* the magic is stored last: a writer that was killed before has nothing to tell */
+	if (all_zero(np_str_sub(self->bytes, 0, sizeof header->magic)))
+		return np_err_set(err, NP_E_EMPTY, name,
+		                  "holds nothing: its header was never completed");
 	if (self->bytes.len < NP_COMM_LOG_HEADER_BYTES)
 		return np_err_set(err, NP_E_TRUNCATED, name,
 		                  "is no log of collectives, or only its first %zu bytes",

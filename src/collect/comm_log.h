@@ -38,7 +38,7 @@ struct np_clog {
 };
 
 /*
- * Errors: those of np_input_open(); E_EMPTY (no byte but zeros: made and never written),
+ * Errors: those of np_input_open(); E_EMPTY (no magic but zeros: the writer was killed before),
  * E_FORMAT (something else), E_UNSUPPORTED (another version, a compressed file),
  * E_TRUNCATED (it ends before the first record). A cut file that has records is NP_OK with
  * `cut_off`.
