@@ -17,7 +17,7 @@ static const struct np_column columns[] = {
 	{"device_bytes", "bytes", NP_COL_BYTES, "elements x size, where the capture has them"},
 	{"moved~_bytes", "bytes", NP_COL_BYTES, "estimate from the log (R27)"},
 	{"transit_bytes", "bytes", NP_COL_BYTES, "what the device says it moved over links"},
-	{"verdict", "", NP_COL_TEXT, "equal, differ, not in log, not on device"},
+	{"verdict", "", NP_COL_TEXT, "equal, differ, cannot tell, not in log, not on device"},
 	{"why", "", NP_COL_TEXT, "what may make the difference"},
 };
 
@@ -43,7 +43,7 @@ struct against {
 	np_ns from, to;
 	bool by_steps; /* the window is that of the host's steps */
 	bool torch;    /* the log's layer */
-	size_t equal, differ, one_sided, ranks;
+	size_t equal, differ, unsure, one_sided, ranks;
 	struct np_arena arena;
 };
 
@@ -383,12 +383,11 @@ static const char *why_of(const struct against *self, const struct line *line)
 	if (line->device_calls == 0)
 		return NP_N(
 			"no record of the device: level0 has none, or it ended after the window");
+	if (!self->by_steps)
+		return NP_N("no steps in the capture: its window has no exact ends");
 	if (self->torch)
 		return np_clog_why(line->family, line->flags, line->cast, line->barriers,
 		                   more_below);
-	if (!self->by_steps)
-		return NP_N("the capture has no steps: calls at the ends of the window count on "
-		            "one side");
 	return more_below ? NP_N("a replayed graph, a fused operator, or a call before the window")
 	                  : NP_N("issued in the window, and not recorded or run after it");
 }
@@ -407,8 +406,10 @@ static void put_line(struct against *self, const struct line *line)
 	bool both = line->log_calls && line->device_calls;
 	bool same = both && line->log_calls == line->device_calls &&
 	            (!line->device_sized || line->log_bytes == line->device_bytes);
+	const char *unequal = self->by_steps ? NP_N("differ") : NP_N("cannot tell");
 	self->equal += same;
-	self->differ += both && !same;
+	self->differ += both && !same && self->by_steps;
+	self->unsure += both && !same && !self->by_steps;
 	self->one_sided += !both;
 	np_cell_int(table, self->capture->rank);
 	np_cell_cstr(table, group_text(self, line));
@@ -426,7 +427,7 @@ static void put_line(struct against *self, const struct line *line)
 	                           ? line->transit_mb * 1e6 + 0.5
 	                           : 0));
 	np_cell_word(table, same              ? NP_N("equal")
-	                    : both            ? NP_N("differ")
+	                    : both            ? unequal
 	                    : line->log_calls ? NP_N("not on device")
 	                                      : NP_N("not in log"));
 	np_cell_word(table, same ? "" : why_of(self, line));
@@ -504,9 +505,9 @@ static void judge(struct against *self, const char *path)
 {
 	struct np_report *report = self->report;
 	struct np_finding *finding;
-	report->verdict = self->differ                      ? NP_VERDICT_FAIL
-	                  : !self->equal || self->one_sided ? NP_VERDICT_UNKNOWN
-	                                                    : NP_VERDICT_PASS;
+	report->verdict = self->differ                                      ? NP_VERDICT_FAIL
+	                  : !self->equal || self->one_sided || self->unsure ? NP_VERDICT_UNKNOWN
+	                                                                    : NP_VERDICT_PASS;
 	int code = self->differ ? 1 : report->verdict == NP_VERDICT_UNKNOWN ? 3 : 0;
 	report->exit_code = report->exit_code > code ? report->exit_code : code;
 	if (self->differ) {
@@ -518,7 +519,13 @@ static void judge(struct against *self, const char *path)
 		np_finding_evidence(finding, path, NULL, NULL, NP_N("%zu ranks compared"),
 		                    self->ranks);
 	}
-	if (self->one_sided || !self->equal) {
+	if (self->unsure)
+		np_report_note(
+			report,
+			"a capture without steps has no exact window: %zu rows are not equal, "
+			"perhaps for that reason",
+			self->unsure);
+	if (self->one_sided || (!self->equal && !self->unsure)) {
 		finding = np_report_finding(report, "COMM_AGAINST_ONE_SIDED", NP_WARNING,
 		                            "%zu rows are on one side only", self->one_sided);
 		np_finding_detail(finding, "They could not be compared: another run's log, a group "

@@ -462,8 +462,10 @@ static void judge_layers(const struct np_clog_sum *sum, struct np_report *report
 	uint64_t bytes[2] = {0, 0};
 	for (size_t i = 0; i < sum->cells.n; i++) {
 		const struct np_clog_cell *cell = &sum->cells.v[i];
-		if (!np_clog_op_moves(cell->op) ||
-		    (sum->processes.v[sum->files.v[cell->file].process].layers & both) != both)
+		const struct np_clog_process *process =
+			&sum->processes.v[sum->files.v[cell->file].process];
+		if (!np_clog_op_moves(cell->op) || (process->layers & both) != both ||
+		    process->incomplete)
 			continue;
 		np_clog_add(&bytes[cell->layer == NP_COMM_LAYER_HCCL], cell->bytes);
 	}

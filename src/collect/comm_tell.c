@@ -480,7 +480,8 @@ static void add_to_pair(struct pair *pair, const struct np_clog_cell *cell)
 static bool has_both(const struct np_clog_sum *sum, const struct np_clog_cell *cell)
 {
 	const unsigned both = 1u << NP_COMM_LAYER_TORCH | 1u << NP_COMM_LAYER_HCCL;
-	return (sum->processes.v[sum->files.v[cell->file].process].layers & both) == both &&
+	const struct np_clog_process *process = &sum->processes.v[sum->files.v[cell->file].process];
+	return (process->layers & both) == both && !process->incomplete &&
 	       np_clog_op_moves(cell->op);
 }
 
