@@ -1,5 +1,6 @@
 /*
- * Reading one log of the collective recorder (include/npuprof/comm_log.h, docs/formats/comm_log.md).
+ * Reading one log of the collective recorder (include/npuprof/comm_log.h,
+ * docs/formats/comm_log.md).
  *
  *   np_clog_open() ─▶ { header, first … last } ─np_clog_next()─▶ record … ─▶ np_clog_close()
  *
