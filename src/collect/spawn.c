@@ -1,5 +1,6 @@
 #include "collect/spawn.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -251,6 +252,45 @@ static void pass_old_parts(struct job *self, np_ns now)
 	}
 }
 
+/* ── the group ── */
+
+/* Is this process of the group, and more than a zombie that nobody has waited for? */
+static bool is_member(const char *name, pid_t group)
+{
+	char path[288], text[512];
+	int64_t pgrp = 0;
+	(void)snprintf(path, sizeof path, "/proc/%s/stat", name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		(void)close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	/* "pid (any name) S ppid pgrp …" */
+	const char *at = strrchr(text, ')');
+	np_str rest;
+	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
+		return false;
+	(void)np_str_cut(np_str_of(at + 4), ' ', &rest);
+	return np_str_to_i64(np_str_cut(rest, ' ', &rest), &pgrp) && pgrp == group;
+}
+
+static bool group_lives(pid_t group)
+{
+	if (kill(-group, 0) != 0)
+		return false;
+	DIR *proc = opendir("/proc");
+	bool lives = !proc; /* without /proc a zombie counts, too */
+	for (struct dirent *entry = proc ? readdir(proc) : NULL; entry && !lives;
+	     entry = readdir(proc))
+		lives = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		        is_member(entry->d_name, group);
+	if (proc)
+		(void)closedir(proc);
+	return lives;
+}
+
 /* ── the loop ── */
 
 static int until(np_ns now, np_ns deadline, int most_ms)
@@ -372,7 +412,7 @@ static void run_loop(struct job *self)
 		(void)kill(-self->end->pid, SIGKILL);
 	take_terminal(self);
 	drain(self);
-	self->end->group_left = kill(-self->end->pid, 0) == 0;
+	self->end->group_left = group_lives(self->end->pid);
 	self->end->seconds = seconds(self->dead_at - self->begin);
 }
 

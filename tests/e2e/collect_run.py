@@ -163,9 +163,7 @@ def one_command(suite, tmp):
     marker = os.stat(f"{run}/.start_marker").st_mtime_ns
     out, = glob.glob(f"{run}/prof/*_ascend_pt/ASCEND_PROFILER_OUTPUT")
     assert all(os.stat(f"{out}/{name}").st_mtime_ns >= marker for name in os.listdir(out))
-    # a second run has a directory of its own
-    home.run("--target", TARGET)
-    assert len(home.dirs()) == 2, home.dirs()
+
 
 
 def all_ranks(suite, tmp):
@@ -181,6 +179,16 @@ sys.exit(max([child.wait() for child in [subprocess.Popen(
     report = home.run("--target", TARGET, "--ranks", "all", "--warmup", "2", command=command)
     assert len(rows(report, "captures")) == 2 and report["verdict"] == "PASS", report
     assert sorted(row["rank"] for row in rows(report, "processes") if row["recorded"]) == [0, 1]
+
+
+def own_directories(suite, tmp):
+    """Runs of one second, side by side, never share a directory."""
+    home = Home(suite, tmp)
+    runs = [home.start("--target", TARGET, "--name", "same", command=[home.python, "infer.py"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
+    assert [run.wait(60) for run in runs] == [0] * 4
+    assert len(home.dirs()) == 4, home.dirs()
+    assert all(len(os.listdir(f"{run}/prof")) == 1 for run in home.dirs())
 
 
 def configuration(suite, tmp):
@@ -494,6 +502,8 @@ def launcher_dies(suite, tmp):
     process.kill()
     process.wait()
     assert home.last()["state"] == "running"
+    done = suite.call("run", "--finish", run, env=home.env, check=2)
+    assert "its command still runs" in done.stderr, done
     os.killpg(child, signal.SIGKILL)
     done = suite.call("run", "--finish", run, "--json", "--python", home.python, env=home.env,
                       check=3)
@@ -699,7 +709,7 @@ def on_a_terminal(suite, tmp):
     assert os.waitstatus_to_exitcode(status) == 0, status
 
 
-CASES = (one_command, all_ranks, configuration, exit_statuses, usage, out_cannot_be_written,
+CASES = (one_command, own_directories, all_ranks, configuration, exit_statuses, usage, out_cannot_be_written,
          exports_that_lie, without_torch_npu, old_output_is_none, killed_after_capture,
          killed_while_recording, time_limit, interrupts, server_is_stopped,
          http_service_with_spawned_worker, terminated, stopped_and_continued, launcher_dies,
