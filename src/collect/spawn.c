@@ -125,6 +125,26 @@ static void stop_with_child(struct job *self)
 	send(self, SIGCONT);
 }
 
+static void find_terminal(struct job *self)
+{
+	bool ours = !self->spec->no_stdin && isatty(STDIN_FILENO) &&
+	            tcgetpgrp(STDIN_FILENO) == getpgrp();
+	self->terminal = ours ? STDIN_FILENO : -1;
+}
+
+/* The child wants the terminal. In the background nobody has it to give: then we stop as well,
+ * as any job does, until the shell brings us to the foreground. */
+static void wait_for_terminal(struct job *self)
+{
+	if (self->terminal < 0 && isatty(STDIN_FILENO)) {
+		(void)raise(SIGSTOP);
+		find_terminal(self);
+	}
+	lend_terminal(self);
+	if (self->lent)
+		send(self, SIGCONT);
+}
+
 static void on_signal(struct job *self, int signal)
 {
 	if (signal == SIGCHLD)
@@ -158,9 +178,8 @@ static void reap(struct job *self)
 	while (!self->dead && waitpid(self->end->pid, &status, WNOHANG | WUNTRACED) > 0) {
 		if (WIFSTOPPED(status)) {
 			int why = WSTOPSIG(status);
-			if ((why == SIGTTIN || why == SIGTTOU) && self->terminal >= 0) {
-				lend_terminal(self);
-				send(self, SIGCONT);
+			if (why == SIGTTIN || why == SIGTTOU) {
+				wait_for_terminal(self);
 			} else if (why == SIGTSTP && self->lent) {
 				stop_with_child(self);
 			}
@@ -523,13 +542,6 @@ static enum np_status open_log(struct job *self, struct np_err *err)
 	self->log_fd =
 		open(self->spec->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
 	return self->log_fd >= 0 ? NP_OK : np_err_sys(err, errno, self->spec->log, "open");
-}
-
-static void find_terminal(struct job *self)
-{
-	bool ours = !self->spec->no_stdin && isatty(STDIN_FILENO) &&
-	            tcgetpgrp(STDIN_FILENO) == getpgrp();
-	self->terminal = ours ? STDIN_FILENO : -1;
 }
 
 enum np_status np_spawn_run(const struct np_spawn *self, struct np_spawn_end *end,

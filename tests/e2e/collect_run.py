@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import pty
+import resource
 import select
 import shutil
 import signal
@@ -616,6 +617,22 @@ def closed_terminal(suite, tmp):
     assert "step 7" in open(f"{home.dirs()[0]}/log/run.log").read()
 
 
+def log_cannot_grow(suite, tmp):
+    """As on a full disk: the command goes on, its capture counts, and the report says so."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, 4_000_000))
+
+    home = Home(suite, tmp)
+    home.run("--target", TARGET)  # fills the cache of the stand-in
+    home.write("loud.py", INFER + "\nfor i in range(60000):\n    print('x' * 99)\n")
+    process = home.start("--target", TARGET, "--json", command=[home.python, "loud.py"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=limit)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, out
+    assert "LOG_INCOMPLETE" in codes(json.loads(out)), out
+
+
 def signs_in_the_log(suite, tmp):
     home = Home(suite, tmp)
     home.write("noisy.py", INFER + r"""
@@ -714,7 +731,7 @@ CASES = (one_command, own_directories, all_ranks, configuration, exit_statuses, 
          killed_while_recording, time_limit, interrupts, server_is_stopped,
          http_service_with_spawned_worker, terminated, stopped_and_continued, launcher_dies,
          leftovers_are_told, target_not_reached, pre_check, odd_words_and_paths, much_output,
-         closed_terminal, signs_in_the_log, hook_can_be_off, collectives, presets, on_a_terminal)
+         closed_terminal, log_cannot_grow, signs_in_the_log, hook_can_be_off, collectives, presets, on_a_terminal)
 
 
 def main():
