@@ -186,6 +186,7 @@ static enum np_status judge(struct np_run *run, struct np_err *err)
 	struct np_captures *all = NULL;
 	struct np_gate_options gate = {.profile = run->profile,
 	                               .start_marker = run->marker,
+	                               .some_ranks = run->n_targets && run->ranks,
 	                               .threads = run->options->threads,
 	                               .progress = run->options->progress};
 	if (run->search != run->prof_dir) { /* another file system, another clock */

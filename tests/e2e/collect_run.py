@@ -180,6 +180,13 @@ sys.exit(max([child.wait() for child in [subprocess.Popen(
     report = home.run("--target", TARGET, "--ranks", "all", "--warmup", "2", command=command)
     assert len(rows(report, "captures")) == 2 and report["verdict"] == "PASS", report
     assert sorted(row["rank"] for row in rows(report, "processes") if row["recorded"]) == [0, 1]
+    # rank 0 alone, as it is by default, is a whole capture (R7)
+    report = home.run("--target", TARGET, "--warmup", "2", command=command)
+    assert len(rows(report, "captures")) == 1 and report["verdict"] == "PASS", report
+    assert codes(report, "info") == ["RANK_MISSING"], codes(report)
+    # one that was asked for and is not there is none
+    report = home.run("--target", TARGET, "--ranks", "0-2", command=command, status=1)
+    assert "did not: 2" in finding(report, "RANK_NOT_RECORDED")["title"], report
 
 
 def own_directories(suite, tmp):
