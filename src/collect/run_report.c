@@ -225,7 +225,7 @@ static void tell_rest_of_end(struct np_run *run)
 /* ── captures ── */
 
 static const struct np_column capture_columns[] = {
-	{"capture", "", NP_COL_TEXT, "directory *_ascend_pt"},
+	{"capture", "", NP_COL_TEXT, "directory *_ascend_pt, or PROF_* of msprof"},
 	{"deliverables", "", NP_COL_BOOL, "new ones of every wanted type are there"},
 	{"export", "", NP_COL_TEXT, "analyse, parser (below its decorator), or by itself"},
 	{"seconds", "s", NP_COL_REAL, "time of its export; - if several went together"},
@@ -244,8 +244,12 @@ static void tell_export_failed(struct np_run *run, const struct np_dump *dump)
 	np_finding_advice(finding,
 	                  "Is CANN's set_env.sh sourced, so that msprof is in PATH? Is there "
 	                  "room on the disk? Else copy the dump to a local disk (R62).");
-	np_finding_command(finding, "%s",
-	                   np_run_export_command(run, run->export_python, dump->path));
+	if (dump->msprof)
+		np_finding_command(finding, "msprof --export=on --output=%s",
+		                   np_shell_quote(run->report, dump->path));
+	else
+		np_finding_command(finding, "%s",
+		                   np_run_export_command(run, run->export_python, dump->path));
 }
 
 static void tell_raw_only(struct np_run *run, size_t raw)
@@ -263,7 +267,7 @@ static void tell_raw_only(struct np_run *run, size_t raw)
 	else
 		np_finding_detail(finding, "The export was not started, or was interrupted.");
 	for (size_t i = 0; i < run->dumps.all.n; i++)
-		if (!run->dumps.all.v[i].complete)
+		if (!run->dumps.all.v[i].complete && !run->dumps.all.v[i].msprof)
 			np_finding_evidence(finding, run->dumps.all.v[i].path, NULL, NULL, "%s",
 			                    "FRAMEWORK, PROF_*");
 	np_finding_advice(finding, "--python names the Python that has torch_npu.");
@@ -282,14 +286,13 @@ static void tell_captures(struct np_run *run)
 			np_cell_bool(table, dump->complete);
 			np_cell_cstr(table, dump->how);
 			np_cell_real(table, dump->seconds > 0 ? dump->seconds : NAN);
-			raw += !dump->complete;
+			raw += !dump->complete && !dump->msprof;
 		}
 	}
 	bool tried = run->export_python && !run->options->no_export;
-	if (raw && tried)
-		for (size_t i = 0; i < run->dumps.all.n; i++)
-			if (!run->dumps.all.v[i].complete)
-				tell_export_failed(run, &run->dumps.all.v[i]);
+	for (size_t i = 0; i < run->dumps.all.n; i++)
+		if (!run->dumps.all.v[i].complete && (tried || run->dumps.all.v[i].msprof))
+			tell_export_failed(run, &run->dumps.all.v[i]);
 	if (raw && !tried)
 		tell_raw_only(run, raw);
 	bool wanted = np_run_events_count(&run->events, "profiled") > 0 ||

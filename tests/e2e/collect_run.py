@@ -336,6 +336,22 @@ with p.profile(schedule=p.schedule(wait=0, warmup=0, active=1, repeat=1), record
     assert len(os.listdir(watched)) == 2
 
 
+def msprof_is_watched(suite, tmp):
+    """A command that is msprof: PROF_* is judged; what it did not export is told."""
+    home = Home(suite, tmp)
+    synth = f"{suite.npuprof} synth {tmp}/set --ranks 1 -f msprof --force " \
+        f"--start-epoch $(date +%s)"
+    report = home.run("--watch", f"{tmp}/set", command=["sh", "-c", synth])
+    assert [os.path.basename(row["capture"])[:5] for row in rows(report, "captures")] == [
+        "PROF_"], report
+    dump = rows(report, "captures")[0]["capture"]
+    # the same, collected only
+    collect = f"mkdir -p {tmp}/raw && cp -r {dump} {tmp}/raw && " \
+        f"rm -r {tmp}/raw/PROF_*/mindstudio_profiler_output"
+    report = home.run("--watch", f"{tmp}/raw", command=["sh", "-c", collect], status=1)
+    assert "msprof --export=on" in finding(report, "EXPORT_FAILED")["command"], report
+
+
 # ── ends ──
 
 def killed_after_capture(suite, tmp):
@@ -734,7 +750,7 @@ def on_a_terminal(suite, tmp):
 
 
 CASES = (one_command, own_directories, all_ranks, configuration, exit_statuses, usage, out_cannot_be_written,
-         exports_that_lie, without_torch_npu, old_output_is_none, killed_after_capture,
+         exports_that_lie, without_torch_npu, old_output_is_none, msprof_is_watched, killed_after_capture,
          killed_while_recording, time_limit, interrupts, server_is_stopped,
          http_service_with_spawned_worker, terminated, stopped_and_continued, launcher_dies,
          leftovers_are_told, target_not_reached, pre_check, odd_words_and_paths, much_output,
