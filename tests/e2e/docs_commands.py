@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Every command line of npuprof that the documents print is one that npuprof accepts.
 
-From the code blocks of all *.md of the repository, and from the synopsis-free examples of the man
-pages, lines that call npuprof are taken; each is run with --help behind its own words, so that only
-its options are read. What --help must not hide is tried before: an unknown option, command or verb.
-One case per file.
+Lines that call npuprof are taken from the code blocks and the code in the text of all *.md, from the
+examples of the man pages, and from the advice that the sources print. Each is run with --help behind
+its own words, so that its options are read and nothing is done; `plan` is run as it stands, and so
+is `run`, with a command that does not exist. One case per file.
 """
 import glob
 import os
@@ -46,6 +46,9 @@ def code_lines(path):
             fence = None
         elif fence is not None or re.match(r"^    \S", line):
             yield number, line
+        else:
+            for code in re.findall(r"`(npuprof [^`]+)`", line):
+                yield number, code
 
 
 def joined(lines):
@@ -92,43 +95,78 @@ def commands_of(line):
     return found
 
 
+def source_lines(path):
+    """String literals that begin with `npuprof `, adjacent ones joined, conversions filled in."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    literal = r'"((?:[^"\\\n]|\\.)*)"'
+    for match in re.finditer(literal + r"(?:\s*" + literal + ")*", text):
+        if not match.group(1).startswith("npuprof "):
+            continue
+        whole = "".join(re.findall(literal, match.group(0)))
+        whole = whole.replace('\\"', '"').replace("\\n", "\n")
+        whole = re.sub(r"%(?:l*|z|j)[du]", "1", whole)
+        whole = re.sub(r"%(?:\.\*)?s|%g", "x", whole)
+        yield text.count("\n", 0, match.start()) + 1, whole.split("\n")[0]
+
+
 def is_prose(words):
-    """What is printed by the program, or a sentence: 'npuprof: exporting', 'npuprof plan schedule'
-    as a title is a command, too."""
-    return not words or words[0] in ("…", "...") or words[0].endswith(":")
-
-
-def refuse(done):
-    return done.returncode != 0 or "usage" not in done.stdout
+    """What is no command: a name only, `npuprof …`, or a line of its log, `npuprof: exporting`."""
+    return not words or words[0] in ("…", "...") or not re.match(r"^[a-z-]+$", words[0])
 
 
 class Page:
-    def __init__(self, suite, path):
-        self.suite, self.path, self.seen, self.bad = suite, path, 0, []
+    def __init__(self, suite, path, lines):
+        self.suite, self.seen, self.bad = suite, 0, []
+        self.commands = [(number, words) for number, line in joined(lines)
+                         for _, words in commands_of(line) if not is_prose(words)]
+        # sources also hold sentences that begin with the program's name, DESIGN.md plans
+        if path.endswith((".c", "DESIGN.md")):
+            self.commands = [(number, words) for number, words in self.commands
+                             if words[0] in suite.verbs]
 
-    def try_one(self, number, name, words):
-        """Words up to what belongs to another command; '…' stands for more of them."""
-        words = [word for word in words if word not in ("…", "...", "[options]", "\\")]
+    def start(self, tmp, *words):
+        return subprocess.run([self.suite.npuprof, *words], capture_output=True, text=True,
+                              errors="replace", timeout=60, stdin=subprocess.DEVNULL, cwd=tmp,
+                              env={**os.environ, "LC_ALL": "C.UTF-8"})
+
+    def complain(self, number, words, done):
+        why = (done.stderr or done.stdout).strip().split("\n")[0]
+        self.bad.append(f"{number}: npuprof {' '.join(words)}: exit {done.returncode}: {why}")
+
+    def try_one(self, tmp, number, words):
+        """`…` stands for something that is left out."""
+        words = ["m:f" if word in ("…", "...") and words[i - 1].startswith("--") else word
+                 for i, word in enumerate(words)]
+        words = [word for word in words if word not in ("…", "...", "[options]")]
         if "--" in words:
             at = words.index("--")
             if at + 1 == len(words):
                 self.bad.append(f"{number}: nothing behind --")
             words = words[:at]
-        if words[:1] == ["view"] and "view" not in self.suite.verbs:
-            return
         self.seen += 1
-        done = subprocess.run([self.suite.npuprof, *words, "--help"], capture_output=True,
-                              text=True, errors="replace", timeout=30, stdin=subprocess.DEVNULL,
-                              env={**os.environ, "LC_ALL": "C.UTF-8"}, cwd="/")
+        done = self.start(tmp, *words, "--help")
+        if done.returncode and words[-1].startswith("--"):  # a text that names the option only
+            words = [*words, "x"]
+            done = self.start(tmp, *words, "--help")
         if done.returncode != 0 or "usage: " not in done.stdout:
-            why = (done.stderr or done.stdout).strip().split("\n")[0]
-            self.bad.append(f"{number}: {name} {' '.join(words)}: {why}")
+            self.complain(number, words, done)
+        elif words[0] == "run" and "--pre-check" not in words and len(words) > 1 and not (
+                {"--finish", "--list-presets"} & set(words)):
+            done = self.start(tmp, *words, "--out", "runs", "--", "/nowhere/python3")
+            if done.returncode != 2 or "/nowhere/python3" not in done.stderr:
+                self.complain(number, words, done)
+        elif words[:1] == ["plan"] and len(words) > 2 and words[1] != "route" and not (
+                {"K", "WHAT", "DIR"} & set(words)):
+            words = [tmp if words[i - 1] == "--disk-free" else word
+                     for i, word in enumerate(words)]
+            done = self.start(tmp, *words)
+            if done.returncode not in (0, 1, 3):
+                self.complain(number, words, done)
 
-    def walk(self, _tmp=None):
-        for number, line in joined(code_lines(self.path)):
-            for name, words in commands_of(line):
-                if not is_prose(words):
-                    self.try_one(number, name, words)
+    def walk(self, tmp):
+        for number, words in self.commands:
+            self.try_one(tmp, number, words)
         assert not self.bad, "\n" + "\n".join(self.bad)
 
 
@@ -157,20 +195,20 @@ def lines_are_found(suite, _tmp):
 
 def main():
     suite = Suite(__doc__)
-    suite.verbs = suite.call("--help").stdout.split()
+    suite.verbs = re.findall(r"^  ([a-z-]+) ", suite.call("--help").stdout, re.M)
     suite.run("nonsense_is_refused", lambda tmp: nonsense_is_refused(suite, tmp))
     suite.run("lines_are_found", lambda tmp: lines_are_found(suite, tmp))
     paths = [path for pattern in ("*.md", "docs/*.md", "docs/*/*.md", "docs/man/*.scd",
                                   "bench/*.md", "rules/*.md", "inject/*.md")
              for path in sorted(glob.glob(os.path.join(SOURCE, pattern)))]
-    total = 0
-    for path in paths:
-        page = Page(suite, path)
-        if any(not is_prose(words) for _, line in joined(code_lines(path))
-               for _, words in commands_of(line)):
+    pages = [(path, Page(suite, path, code_lines(path))) for path in paths]
+    pages += [(path, Page(suite, path, source_lines(path)))
+              for path in sorted(glob.glob(os.path.join(SOURCE, "src", "*", "*.c")))]
+    for path, page in pages:
+        if page.commands:
             suite.run(os.path.relpath(path, SOURCE), page.walk)
-            total += page.seen
-    print(f"# {total} commands in {len(paths)} documents")
+    total = sum(page.seen for _, page in pages)
+    print(f"# {total} commands in {len(pages)} files")
     if not suite.options.cases:
         suite.run("there_are_many", lambda _tmp: check_many(total))
     return suite.finish()
