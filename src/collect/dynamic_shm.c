@@ -86,11 +86,24 @@ static void count_user(struct np_dyn_shm *shm, int pid)
 	shm->n_users++;
 }
 
-/* A process that cannot be looked into may have what belongs to its user. */
+/* Does its command line name Python, as that of every job does? Readable for everyone. */
+static bool may_be_job(const char *process)
+{
+	char path[64], text[4096];
+	(void)snprintf(path, sizeof path, "%s/cmdline", process);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return errno != ENOENT && errno != ESRCH;
+	size_t got = fread(text, 1, sizeof text, file);
+	(void)fclose(file);
+	return np_str_icontains((np_str){text, got}, NP_STR("python"));
+}
+
+/* A job that cannot be looked into may have what belongs to its user. */
 static void is_closed(struct np_dyn_shms *all, const char *process)
 {
 	struct stat st;
-	bool known = stat(process, &st) == 0;
+	bool known = stat(process, &st) == 0 && may_be_job(process);
 	for (size_t i = 0; known && i < all->v.n; i++)
 		if (all->v.v[i].uid == st.st_uid)
 			all->v.v[i].unknown_users = true;

@@ -152,7 +152,7 @@ static enum np_status add_spaces(struct np_buf *text, size_t len, struct np_err 
 
 /* The three steps of dynamic_store.h; `shown` is what the file is to hold. */
 static enum np_status write_steps(int fd, const char *path, size_t old_len, np_str shown,
-                                  struct np_err *err)
+                                  bool leased, struct np_err *err)
 {
 	struct np_buf padded = {0}, spaces = {0};
 	enum np_status status = NP_OK;
@@ -160,6 +160,8 @@ static enum np_status write_steps(int fd, const char *path, size_t old_len, np_s
 		status = add_spaces(&spaces, shown.len - old_len, err);
 		if (status == NP_OK)
 			status = write_at(fd, path, np_buf_str(&spaces), old_len, err);
+		if (status == NP_OK && !leased)
+			nap(SECOND / 20);
 		if (status != NP_OK) /* the old text is still there; take the spaces away */
 			(void)!ftruncate(fd, (off_t)old_len);
 	}
@@ -202,7 +204,7 @@ static enum np_status write_and_look(int fd, const char *path, struct np_dyn_rew
 {
 	struct np_buf back = {0};
 	np_str text = np_buf_str(&self->new_text);
-	enum np_status status = write_steps(fd, path, self->old_text.len, text, err);
+	enum np_status status = write_steps(fd, path, self->old_text.len, text, self->leased, err);
 	if (status == NP_OK)
 		status = stamp(fd, path, self, err);
 	if (status == NP_OK)

@@ -14,8 +14,9 @@
  *     two). So it happens under a write lease (fcntl F_SETLEASE): the kernel grants it only
  *     while nobody else has the file open, and lets their open() wait until it is released,
  *     microseconds later. Where there are no leases (NFS, Lustre, FUSE; a file of somebody
- *     else) the text is compared once more right before the pwrite(), and what remains is the
- *     time of copying one page.
+ *     else, or a file that somebody keeps open) the text is compared once more right before,
+ *     and between the spaces and the text there is a pause: who reads in two calls has come to
+ *     an end with the old text. What remains is the time of copying one page.
  *   - flock() on the file keeps other calls of this program out. One that waits closes the
  *     file meanwhile: being open, it would keep the other's lease away.
  *   - The whole second of the mtime must grow, or the monitor sees nothing; so a second
