@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "collect/dynamic_store.h"
 #include "report/lang.h"
 
 const char *np_dyn_config_path(struct np_arena *arena, const char *path)
@@ -210,8 +211,7 @@ static enum np_status check_file(struct np_dyn_checking *self, struct np_arena *
 		return NP_OK;
 	}
 	np_str text;
-	enum np_status status =
-		np_file_slurp(arena, self->path, NP_DYN_MAX_BYTES, &text, self->err);
+	enum np_status status = np_dyn_read(arena, self->path, &text, self->err);
 	if (status == NP_E_ACCESS) { /* its rights are told with the place */
 		self->unknown = true;
 		return NP_OK;

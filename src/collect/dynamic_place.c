@@ -10,6 +10,7 @@
 
 #include "collect/dynamic_check.h"
 #include "collect/dynamic_shm.h"
+#include "collect/dynamic_store.h"
 #include "report/lang.h"
 
 #define SECOND 1000000000LL
@@ -205,6 +206,7 @@ static void check_prof_dir_place(struct np_dyn_checking *self, const struct np_d
 {
 	char base[PATH_MAX];
 	struct statfs fs;
+	struct stat st;
 	struct np_finding *finding;
 	if ((size_t)snprintf(base, sizeof base, "%s", dir) >= sizeof base)
 		return;
@@ -219,10 +221,12 @@ static void check_prof_dir_place(struct np_dyn_checking *self, const struct np_d
 		np_finding_advice(finding, "a local directory of the same name on every host, and "
 		                           "copy it afterwards");
 	}
-	if (access(base, W_OK | X_OK) != 0) {
+	bool is_dir = stat(base, &st) == 0 && S_ISDIR(st.st_mode);
+	int failed = !is_dir ? ENOTDIR : access(base, W_OK | X_OK) != 0 ? errno : 0;
+	if (failed) {
 		finding = np_dyn_tell(self, "DYN_PROF_DIR_UNWRITABLE", NP_ERROR, member,
-		                      "nothing can be written to prof_dir: %s", strerror(errno));
-		np_finding_evidence(finding, base, NULL, NULL, "%s", strerror(errno));
+		                      "nothing can be written to prof_dir: %s", strerror(failed));
+		np_finding_evidence(finding, base, NULL, NULL, "%s", strerror(failed));
 		np_finding_advice(finding,
 		                  "another prof_dir, or the rights for it; on the hosts of "
 		                  "the job, if this is another one");
@@ -234,7 +238,7 @@ static void check_prof_dir(struct np_dyn_checking *self)
 	struct np_arena *arena = &self->report->arena;
 	struct np_dyn_text doc;
 	np_str text;
-	if (np_file_slurp(arena, self->path, NP_DYN_MAX_BYTES, &text, NULL) != NP_OK ||
+	if (np_dyn_read(arena, self->path, &text, NULL) != NP_OK ||
 	    np_dyn_text_read(arena, text, self->path, false, &doc, NULL) != NP_OK)
 		return; /* told already */
 	self->doc = &doc;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "collect/dynamic_text.h"
 
 #define SECOND 1000000000LL
@@ -325,4 +326,16 @@ void np_dyn_rewrite_release(struct np_dyn_rewrite *self)
 {
 	np_buf_release(&self->old_text);
 	np_buf_release(&self->new_text);
+}
+
+enum np_status np_dyn_read(struct np_arena *arena, const char *path, np_str *out,
+                           struct np_err *err)
+{
+	enum { TRIES = 20 };
+	enum np_status status = np_file_slurp(arena, path, NP_DYN_MAX_BYTES, out, err);
+	for (int i = 0; status == NP_E_IO && i < TRIES; i++) {
+		nap(SECOND / 500);
+		status = np_file_slurp(arena, path, NP_DYN_MAX_BYTES, out, err);
+	}
+	return status;
 }

@@ -29,6 +29,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
 
@@ -59,5 +60,9 @@ struct np_dyn_rewrite {
 enum np_status np_dyn_rewrite(const char *path, np_dyn_transform *transform, void *context,
                               struct np_dyn_rewrite *self, struct np_err *err);
 void np_dyn_rewrite_release(struct np_dyn_rewrite *self);
+
+/* The whole file, as np_file_slurp(), which does not wait for a lease; this tries again. */
+enum np_status np_dyn_read(struct np_arena *arena, const char *path, np_str *out,
+                           struct np_err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collect/dynamic_check.h"
+#include "collect/dynamic_store.h"
 #include "report/lang.h"
 
 #define SECOND 1000000000LL
@@ -107,7 +108,7 @@ static enum np_status read_config(struct np_dyn_watching *self, struct np_err *e
 	if (self->prof_dir && st.mtime_ns == self->config_time)
 		return NP_OK; /* read already */
 	self->config_time = st.mtime_ns;
-	NP_TRY(np_file_slurp(&self->report->arena, self->config, NP_DYN_MAX_BYTES, &text, err));
+	NP_TRY(np_dyn_read(&self->report->arena, self->config, &text, err));
 	NP_TRY(np_dyn_text_read(&self->report->arena, text, self->config, false, &doc, err));
 	take_doc(self, &doc);
 	np_dyn_text_release(&doc);

@@ -99,7 +99,7 @@ static const struct rule rules[] = {
 	{"\"gc_detect_threshold\": null", "\"gc_detect_threshold\": -1", "DYN_VALUE", NP_ERROR,
          "gc_detect_threshold", 1},
 	{"\"/tmp\"", "\"./here\"", "DYN_PROF_DIR_RELATIVE", NP_WARNING, "", 0},
-	{"\"/tmp\"", "\"/proc/none\"", "DYN_PROF_DIR_UNWRITABLE", NP_ERROR, "", 1},
+	{"\"/tmp\"", "\"/proc/version/x\"", "DYN_PROF_DIR_UNWRITABLE", NP_ERROR, "", 1},
 };
 
 static char shm[TREE_PATH];

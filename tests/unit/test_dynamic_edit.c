@@ -118,7 +118,12 @@ static pid_t start_editor(const char *path, enum np_dyn_id id, const char *long_
 static bool is_valid(const char *path, np_str *text, struct np_arena *arena)
 {
 	struct np_dyn_text doc;
-	assert_int_equal(np_file_slurp(arena, path, NP_DYN_MAX_BYTES, text, NULL), NP_OK);
+	char bytes[4096];
+	FILE *file = fopen(path, "rbe");
+	assert_non_null(file);
+	size_t got = fread(bytes, 1, sizeof bytes, file);
+	(void)fclose(file);
+	*text = np_arena_dup(arena, (np_str){bytes, got});
 	if (np_dyn_text_read(arena, *text, path, true, &doc, NULL) != NP_OK)
 		return false;
 	bool complete =
