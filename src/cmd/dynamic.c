@@ -53,7 +53,7 @@ static enum np_status put_set(struct np_arena *arena, const char *key, const cha
 	return NP_OK;
 }
 
-/* The fields that options name; a preset first, so that single ones go before it. */
+/* The fields that options name. */
 static enum np_status collect_changes(const struct options *own, struct np_arena *arena,
                                       struct np_dyn_change *out, size_t *n, struct np_err *err)
 {
@@ -93,7 +93,10 @@ static enum np_status init(const struct np_call *call, struct np_report *report,
 	size_t n = 0;
 	NP_TRY(parse_purpose(call->options, &purpose, err));
 	NP_TRY(collect_changes(call->options, &report->arena, changes, &n, err));
-	return np_dyn_init(call->argv[0], purpose, changes, n, report, err);
+	enum np_status status = np_dyn_init(call->argv[0], purpose, changes, n, report, err);
+	if (status == NP_E_EXISTS) /* nothing has failed: the command was wrong */
+		err->code = NP_E_USAGE;
+	return status;
 }
 
 static int run_init(const struct np_call *call)

@@ -75,7 +75,7 @@ static bool line_time(np_str line, np_ns *out)
 	char text[96];
 	int y, mo, d, h, mi, s;
 	size_t len = line.len < sizeof text - 1 ? line.len : sizeof text - 1;
-	if (len)
+	if (len && line.ptr)
 		memcpy(text, line.ptr, len);
 	text[len] = '\0';
 	for (const char *at = text; (at = strpbrk(at, "0123456789")) != NULL;

@@ -27,7 +27,8 @@ struct np_dyn_shm {
 	size_t n_users;            /* processes that have it mapped */
 	int pids[NP_DYN_SHM_PIDS]; /* the first of them */
 	int last_pid;              /* counted last */
-	bool unknown_users; /* nobody seen, but not all Python processes of its user could be looked into */
+	/* nobody seen, but not all Python processes of its user could be looked into */
+	bool unknown_users;
 };
 
 struct np_dyn_shms {
