@@ -69,9 +69,11 @@ bool np_dyn_log_name(struct np_arena *arena, const char *name, struct np_dyn_log
 
 /* ── lines ── */
 
-/* "2025-01-31 12:34:56" (or a T) near the start of a line, in local time. */
-static bool line_time(np_str line, np_ns *out)
+/* "2025-01-31 12:34:56,789" (or a T, or a point) near the start of a line, in local time.
+ * *until (may be NULL) is the end of what it may mean: without a fraction the whole second. */
+static bool line_time(np_str line, np_ns *out, np_ns *until)
 {
+	int n = 0, ms = -1;
 	char text[96];
 	int y, mo, d, h, mi, s;
 	size_t len = line.len < sizeof text - 1 ? line.len : sizeof text - 1;
@@ -80,9 +82,11 @@ static bool line_time(np_str line, np_ns *out)
 	text[len] = '\0';
 	for (const char *at = text; (at = strpbrk(at, "0123456789")) != NULL;
 	     at += strspn(at, "0123456789")) {
-		if (strspn(at, "0123456789") != 4 ||
-		    sscanf(at, "%4d-%2d-%2d%*1[ T]%2d:%2d:%2d", &y, &mo, &d, &h, &mi, &s) != 6)
+		if (strspn(at, "0123456789") != 4 || sscanf(at, "%4d-%2d-%2d%*1[ T]%2d:%2d:%2d%n",
+		                                            &y, &mo, &d, &h, &mi, &s, &n) != 6)
 			continue;
+		if (sscanf(at + n, "%*1[.,]%3d", &ms) != 1)
+			ms = -1;
 		struct tm local = {.tm_year = y - 1900,
 		                   .tm_mon = mo - 1,
 		                   .tm_mday = d,
@@ -93,15 +97,39 @@ static bool line_time(np_str line, np_ns *out)
 		time_t when = mktime(&local);
 		if (when == (time_t)-1)
 			return false;
-		*out = (np_ns)when * SECOND;
+		*out = (np_ns)when * SECOND + (ms > 0 ? ms : 0) * (SECOND / 1000);
+		if (until)
+			*until = *out + (ms < 0 ? SECOND : SECOND / 1000) - 1;
 		return true;
 	}
 	return false;
 }
 
+bool np_dyn_output_time(const char *name, np_ns *out)
+{
+	int y, mo, d, h, mi, s, ms;
+	np_str text = np_str_of(name), rank = NP_STR("_ascend_pt");
+	if (!np_str_ends(text, rank) || text.len < rank.len + 18)
+		return false;
+	const char *at = name + text.len - rank.len - 17;
+	if (at[-1] != '_' || strspn(at, "0123456789") != 17 ||
+	    sscanf(at, "%4d%2d%2d%2d%2d%2d%3d", &y, &mo, &d, &h, &mi, &s, &ms) != 7)
+		return false;
+	struct tm local = {.tm_year = y - 1900,
+	                   .tm_mon = mo - 1,
+	                   .tm_mday = d,
+	                   .tm_hour = h,
+	                   .tm_min = mi,
+	                   .tm_sec = s,
+	                   .tm_isdst = -1};
+	time_t when = mktime(&local);
+	*out = (np_ns)when * SECOND + ms * (SECOND / 1000);
+	return when != (time_t)-1;
+}
+
 static np_str next_line(np_str *text)
 {
-	const char *end = text->len ? memchr(text->ptr, '\n', text->len) : NULL;
+	const char *end = text->len && text->ptr ? memchr(text->ptr, '\n', text->len) : NULL;
 	if (!end) /* not complete yet */
 		return *text = (np_str){NULL, 0};
 	np_str line = {text->ptr, (size_t)(end - text->ptr)};
@@ -115,7 +143,7 @@ np_ns np_dyn_log_shift(np_str text, np_ns mtime_ns)
 	np_ns last = 0, when;
 	bool any = false;
 	while (memchr(text.ptr ? text.ptr : "", '\n', text.len)) {
-		if (line_time(next_line(&text), &when)) {
+		if (line_time(next_line(&text), &when, NULL)) {
 			last = when;
 			any = true;
 		}
@@ -255,14 +283,14 @@ static void take_event(struct np_dyn_log *self, np_str line, bool fresh)
 
 void np_dyn_log_take(struct np_dyn_log *self, np_str text, np_ns since, np_ns shift_ns)
 {
-	np_ns when;
+	np_ns when, until;
 	bool fresh = true;
 	if (self->state == NP_DYN_UNSEEN)
 		self->state = NP_DYN_WAITING;
 	while (text.len) {
 		np_str line = next_line(&text);
-		if (line_time(line, &when)) /* whole seconds */
-			fresh = when + shift_ns >= since / SECOND * SECOND;
+		if (line_time(line, &when, &until))
+			fresh = until + shift_ns >= since;
 		take_event(self, line, fresh);
 	}
 }
@@ -302,6 +330,7 @@ static void take_files(struct np_dyn_log *self, np_ns since)
 	}
 	self->mtime_ns = (np_ns)st.st_mtim.tv_sec * SECOND + st.st_mtim.tv_nsec;
 	np_ns shift = np_dyn_log_shift(np_buf_str(&new_text), self->mtime_ns);
+	self->shift_ns = shift;
 	np_dyn_log_take(self, np_buf_str(&old_text), since, shift);
 	np_dyn_log_take(self, np_buf_str(&new_text), since, shift);
 	np_buf_release(&new_text);

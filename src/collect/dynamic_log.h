@@ -32,6 +32,7 @@ struct np_dyn_log {
 	int64_t pid;
 	const char *host, *path;
 	np_ns mtime_ns, read_ns;
+	np_ns shift_ns; /* from its local time to ours */
 	/* what it says from `since` on */
 	enum np_dyn_state state;       /* of a rank */
 	int64_t start_step, stop_step; /* -1: none */
@@ -51,7 +52,8 @@ bool np_dyn_log_name(struct np_arena *arena, const char *name, struct np_dyn_log
 /*
  * Take in a log's text, complete lines only; lines before `since` tell only that the rank is
  * there. `shift_ns` is added to the times of the lines, which are in the local time of the
- * host that wrote them. Lines without a time belong to the line before.
+ * host that wrote them; without milliseconds the whole second counts. Lines without a time
+ * belong to the line before.
  */
 void np_dyn_log_take(struct np_dyn_log *self, np_str text, np_ns since, np_ns shift_ns);
 
@@ -71,6 +73,9 @@ void np_dyn_logs_release(struct np_dyn_logs *self);
 
 /* The newest log of a rank, or NULL. */
 const struct np_dyn_log *np_dyn_log_of(const struct np_dyn_logs *self, int64_t rank);
+
+/* The local time in the name of an output, "…_20250131123456789_ascend_pt"; false: none. */
+bool np_dyn_output_time(const char *name, np_ns *out);
 
 /* Is the process of a log known to be gone? Only on this host. */
 bool np_dyn_log_is_dead(const struct np_dyn_log *self);

@@ -24,6 +24,39 @@ static void cell_or_na(struct np_table *table, bool known, int64_t value)
 		np_cell_na(table);
 }
 
+/* With -1 each rank starts at the step at which it sees the change: on several hosts, whose
+ * monitors look at different times, these can be different steps. */
+static void tell_apart(struct np_dyn_watching *self)
+{
+	int64_t least = INT64_MAX, most = -1;
+	for (size_t i = 0; i < self->ranks.n; i++) {
+		const struct np_dyn_rank *rank = &self->ranks.v[i];
+		if (!rank->expected || !rank->log || rank->log->start_step < 0)
+			continue;
+		least = rank->log->start_step < least ? rank->log->start_step : least;
+		most = rank->log->start_step > most ? rank->log->start_step : most;
+	}
+	if (most < 0 || least == most)
+		return;
+	struct np_finding *finding =
+		np_report_finding(self->report, "DYN_START_DIFFERS", NP_WARNING,
+	                          "ranks started at different steps, %lld to %lld: their steps do "
+	                          "not belong together",
+	                          (long long)least, (long long)most);
+	np_finding_evidence(finding, self->dir, NULL, NULL,
+	                    "log/dp_*: Start Dynamic Profiler at "
+	                    "%lld … %lld step",
+	                    (long long)least, (long long)most);
+	np_finding_detail(finding, "start_step -1 is the next step after each rank has seen the "
+	                           "change, and every host looks at its own times.");
+	np_finding_advice(finding,
+	                  "for an analysis across ranks give a number that is as many steps "
+	                  "ahead as all hosts need to see it: at least the polling "
+	                  "interval (2 to 50 s) divided by the time of a step");
+	np_finding_command(finding, "npuprof dynamic trigger %s --start-step N",
+	                   np_shell_quote(self->report, self->dir));
+}
+
 void np_dyn_tell_ranks(struct np_dyn_watching *self)
 {
 	struct np_table *table =
@@ -41,6 +74,7 @@ void np_dyn_tell_ranks(struct np_dyn_watching *self)
 		cell_or_na(table, log != NULL, log ? log->pid : 0);
 		np_cell_cstr(table, rank->output);
 	}
+	tell_apart(self);
 	if (self->relative)
 		np_report_note(self->report,
 		               "prof_dir is relative to where the job was started; looked in %s "

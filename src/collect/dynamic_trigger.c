@@ -391,9 +391,9 @@ static void tell_written(struct np_report *report, const struct wish *wish, cons
 		if (wish->changes[i].id == NP_DYN_START_STEP &&
 		    strcmp(wish->changes[i].json, "-1") == 0)
 			np_report_note(report,
-			               "start_step -1 is the next step after a rank has seen it; a "
-			               "number can be over by then, since the file is looked at "
-			               "every 2 to 50 s");
+			               "start_step -1 is the next step after a rank has seen it, "
+			               "so it is never over; ranks of several hosts may start some "
+			               "steps apart (--start-step N, far enough ahead, does not)");
 	if (done->overwritten) {
 		finding = np_report_finding(report, "DYN_OVERWRITTEN", NP_ERROR,
 		                            "somebody else wrote the file right after us");

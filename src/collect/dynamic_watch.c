@@ -8,8 +8,6 @@
 #include "collect/dynamic_store.h"
 #include "report/lang.h"
 
-#define SECOND 1000000000LL
-
 /* ── ranks of the command line ── */
 
 static int by_number(const void *a, const void *b)
@@ -113,7 +111,7 @@ static enum np_status read_config(struct np_dyn_watching *self, struct np_err *e
 	take_doc(self, &doc);
 	np_dyn_text_release(&doc);
 	if (!self->options->has_since)
-		self->since = st.mtime_ns / SECOND * SECOND;
+		self->since = st.mtime_ns - (np_ns)(self->options->gate.tolerance_seconds * 1e9);
 	return self->prof_dir ? NP_OK : np_err_nomem(err);
 }
 
@@ -231,6 +229,11 @@ static void look_at_output(struct np_dyn_watching *self, const char *name)
 		return;
 	struct np_dyn_rank *rank = owner_of(self, name, &inside);
 	if (!rank)
+		return;
+	/* the analysis of an earlier capture may touch its directory now; its name stays */
+	np_ns named;
+	if (rank->log && np_dyn_output_time(name, &named) &&
+	    named + rank->log->shift_ns < self->since)
 		return;
 	/* names end in the time: of several the last one is the newest */
 	rank->output = name;
@@ -352,15 +355,22 @@ static enum np_status judge(struct np_dyn_watching *self)
 	gate.has_start_epoch = true;
 	gate.start_epoch = (double)self->since / 1e9;
 	NP_TRY(np_discover(self->prof_dir, &all, self->err));
-	/* captures of earlier triggers in the same directory are not what was asked for */
-	for (size_t i = 0; i < all->captures.n; i++)
-		if (is_output(self, all->captures.v[i]))
-			all->captures.v[kept++] = all->captures.v[i];
+	/* captures of earlier triggers in the same directory are not what was asked for: behind
+	 * the end while the gate looks, back again to be freed */
+	size_t total = all->captures.n;
+	for (size_t i = 0; i < total; i++) {
+		struct np_capture *capture = all->captures.v[i];
+		if (!is_output(self, capture))
+			continue;
+		all->captures.v[i] = all->captures.v[kept];
+		all->captures.v[kept++] = capture;
+	}
 	all->captures.n = kept;
 	np_report_input(self->report, self->prof_dir);
 	np_report_note(self->report, "judged as %s: %zu new captures",
 	               np_gate_profile_name(gate.profile), kept);
 	enum np_status status = np_gate_run(all, &gate, self->report, self->err);
+	all->captures.n = total;
 	np_captures_free(all);
 	return status;
 }

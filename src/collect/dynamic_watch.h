@@ -7,7 +7,8 @@
  *                                          └──▶ the gate, over these only
  *
  * An output belongs to the rank whose log has its host and pid, else to the rank that its
- * profiler_info names. It is new when its directory was changed at or after `since`. It is
+ * profiler_info names. It is new when its directory was changed at or after `since`, and the
+ * time in its name is not before (the clock being that of the rank's log). It is
  * complete with ASCEND_PROFILER_OUTPUT/analyse.done; where analyse is off, with the
  * profiler_info that ends a dump.
  */

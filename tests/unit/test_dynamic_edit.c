@@ -302,6 +302,31 @@ static void lines_before_the_trigger_do_not_count(void **state)
 	assert_int_equal(other.start_step, 90);
 }
 
+static void milliseconds_tell_two_triggers_apart(void **state)
+{
+	struct tm local = {
+		.tm_year = 125, .tm_mon = 2, .tm_mday = 1, .tm_hour = 10, .tm_isdst = -1};
+	np_ns second = (np_ns)mktime(&local) * 1000000000, named;
+	np_ns since = second + 300000000;
+	struct np_dyn_log early = {.start_step = -1}, late = early, coarse = early;
+	(void)state;
+	np_dyn_log_take(&early,
+	                NP_STR("[2025-03-01 10:00:00,123] Start Dynamic Profiler at 1 step.\n"),
+	                since, 0);
+	np_dyn_log_take(&late,
+	                NP_STR("[2025-03-01 10:00:00,300] Start Dynamic Profiler at 2 step.\n"),
+	                since, 0);
+	np_dyn_log_take(&coarse, NP_STR("2025-03-01 10:00:00 Start Dynamic Profiler at 3 step.\n"),
+	                since, 0);
+	assert_int_equal(early.state, NP_DYN_WAITING);
+	assert_int_equal(late.start_step, 2);
+	assert_int_equal(coarse.start_step, 3);
+	assert_true(np_dyn_output_time("h_1_20250301100000250_ascend_pt", &named));
+	assert_int_equal(named, second + 250000000);
+	assert_false(np_dyn_output_time("rank0_ascend_pt", &named));
+	assert_false(np_dyn_output_time("20250301100000250_ascend_pt", &named));
+}
+
 static void ranks_of_the_command_line(void **state)
 {
 	static const struct {
@@ -336,6 +361,7 @@ int main(void)
 		cmocka_unit_test(log_names_are_taken_apart),
 		cmocka_unit_test(log_lines_make_states),
 		cmocka_unit_test(lines_before_the_trigger_do_not_count),
+		cmocka_unit_test(milliseconds_tell_two_triggers_apart),
 		cmocka_unit_test(ranks_of_the_command_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,8 +114,10 @@ class _SetProfiler:
 
     def __init__(self, config, rank):
         self.config, self.rank = config, rank
-        name = f"{socket.gethostname()}_{os.getpid()}_" + time.strftime("%Y%m%d%H%M%S") + \
-            f"{int(time.time() * 1000) % 1000:03d}_ascend_pt"
+        now = time.time()
+        name = f"{socket.gethostname()}_{os.getpid()}_" + \
+            time.strftime("%Y%m%d%H%M%S", time.localtime(now)) + \
+            f"{int(now * 1000) % 1000:03d}_ascend_pt"
         self.path = os.path.join(config.prof_dir, name)
         self.left = config.active + config.warmup
 
