@@ -142,7 +142,7 @@ np_ns np_dyn_log_shift(np_str text, np_ns mtime_ns)
 	enum { QUARTER = 900 };
 	np_ns last = 0, when;
 	bool any = false;
-	while (memchr(text.ptr ? text.ptr : "", '\n', text.len)) {
+	while (text.len && text.ptr && memchr(text.ptr, '\n', text.len)) {
 		if (line_time(next_line(&text), &when, NULL)) {
 			last = when;
 			any = true;

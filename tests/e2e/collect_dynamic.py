@@ -119,7 +119,7 @@ def capture_of_all_ranks(suite, tmp):
         first = {row["output"] for row in rows(report, "ranks")}
         assert all(row["stop_step"] == row["start_step"] + 3 for row in rows(report, "ranks"))
         # one step for all, far enough ahead
-        ahead = max(row["stop_step"] for row in rows(report, "ranks")) + 200
+        ahead = max(row["stop_step"] for row in rows(report, "ranks")) + 80
         job.report("trigger", "--start-step", str(ahead), check=0)
         # at once, so that the outputs before are of the same second
         report = job.report("watch", "--ranks", "6", "--timeout", "60", check=0)
