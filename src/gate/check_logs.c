@@ -11,12 +11,6 @@
 
 enum { LOG_MAX_BYTES = 64 << 20 };
 
-static const char fatal_advice[] = NP_N(
-	"Copy the capture to a local disk and export again in a process of its own, with "
-	"analyse(); "
-	"when every parser failed, the output file system is the suspect (R62). After an incorrect "
-	"schedule collect again with one more prof.step() (R65).");
-
 static void tell_sign(struct np_gate *gate, const char *path, const struct np_log_sign *sign,
                       np_str line)
 {
@@ -26,7 +20,7 @@ static void tell_sign(struct np_gate *gate, const char *path, const struct np_lo
 	np_finding_evidence(finding, path, NULL, NULL, "%.*s",
 	                    (int)(line.len < 200 ? line.len : 200), line.ptr);
 	if (sign->fatal)
-		np_finding_advice(finding, "%s", fatal_advice);
+		np_finding_advice(finding, "%s", np_log_fatal_advice);
 	else if (sign->advice)
 		np_finding_advice(finding, "%s", sign->advice);
 	if (sign->command)
