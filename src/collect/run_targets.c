@@ -205,6 +205,15 @@ static const struct np_run_event *of_process(const struct np_run *run, int64_t p
 	return NULL;
 }
 
+/* Workers that are forked or spawned often learn their RANK only then: later events have it. */
+static int64_t rank_of_process(const struct np_run *run, int64_t pid)
+{
+	for (size_t i = 0; i < run->events.all.n; i++)
+		if (run->events.all.v[i].pid == pid && run->events.all.v[i].rank != NP_NO_I64)
+			return run->events.all.v[i].rank;
+	return NP_NO_I64;
+}
+
 void np_run_tell_processes(struct np_run *run)
 {
 	if (np_run_events_count(&run->events, "start") == 0)
@@ -219,7 +228,7 @@ void np_run_tell_processes(struct np_run *run)
 		np_str argv = np_str_of(start->argv);
 		np_run_cell(table, start->pid);
 		np_run_cell(table, start->ppid);
-		np_run_cell(table, start->rank);
+		np_run_cell(table, rank_of_process(run, start->pid));
 		np_cell_cstr(table, start->method);
 		np_cell_cstr(table, done ? done->target : NULL);
 		np_cell_bool(table, of_process(run, start->pid, "end") != NULL);

@@ -12,8 +12,8 @@
 #include "report/lang.h"
 
 /* One finding per kind of file, one row of evidence per capture. */
-static void tell_missing(struct np_gate *gate, const struct np_capture *capture, enum np_role role,
-                         const char *why)
+void np_gate_tell_missing(struct np_gate *gate, const struct np_capture *capture, enum np_role role,
+                          const char *why)
 {
 	struct np_finding *finding = NULL;
 	const char *title =
@@ -45,10 +45,15 @@ static const struct {
 	{.code = "TRACE_REPAIRED"},
 };
 
+bool np_gate_trace_is_cut(const struct np_trace_facts *trace)
+{
+	return trace->status == NP_E_TRUNCATED || trace->status == NP_E_EMPTY ||
+	       trace->repairs.unclosed.count > 0;
+}
+
 static const char *trace_code(const struct np_trace_facts *trace)
 {
-	if (trace->status == NP_E_TRUNCATED || trace->status == NP_E_EMPTY ||
-	    trace->repairs.unclosed.count)
+	if (np_gate_trace_is_cut(trace))
 		return trace_faults[0].code;
 	if (trace->status != NP_OK)
 		return trace_faults[1].code;
@@ -117,7 +122,7 @@ void np_check_trace(struct np_gate *gate, struct np_check_result *out)
 		}
 		np_check_fail(out, "%s has no trace_view.json", label);
 		if (np_capture_has_data(capture))
-			tell_missing(gate, capture, NP_ROLE_TRACE, NP_N("R39 asks for it"));
+			np_gate_tell_missing(gate, capture, NP_ROLE_TRACE, NP_N("R39 asks for it"));
 	}
 }
 
@@ -274,7 +279,7 @@ static void judge_rank(struct np_gate *gate, struct np_check_result *out, size_t
 		np_check_fail(out, "%s has no kernel table", label);
 	else if (cluster && !steps && capture->framework != NP_FW_MSPROF) {
 		np_check_fail(out, "%s has no step times", label);
-		tell_missing(gate, capture, NP_ROLE_STEP_TRACE, NP_N("R90 asks for it"));
+		np_gate_tell_missing(gate, capture, NP_ROLE_STEP_TRACE, NP_N("R90 asks for it"));
 	} else if (sum->status != NP_OK)
 		np_check_fail(out, "%s: %s", label, sum->err.msg);
 	else
@@ -482,34 +487,6 @@ void np_check_provenance(struct np_gate *gate, struct np_check_result *out)
 	}
 	if (out->verdict == NP_VERDICT_NONE)
 		np_check_unknown(out, "no capture found");
-}
-
-/* ── profile framework: R61, R69 ── */
-
-void np_check_framework_files(struct np_gate *gate, struct np_check_result *out)
-{
-	static const enum np_role wanted[] = {NP_ROLE_OP_STATISTIC, NP_ROLE_API_STATISTIC,
-	                                      NP_ROLE_STEP_TRACE};
-	for (size_t i = 0; i < gate->all->captures.n; i++) {
-		const struct np_capture *capture = gate->all->captures.v[i];
-		if (!np_gate_counts(capture))
-			continue;
-		for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
-			/* msprof has no step summary (R40) */
-			if (capture->framework == NP_FW_MSPROF && wanted[k] == NP_ROLE_STEP_TRACE)
-				continue;
-			if (np_capture_file(capture, wanted[k]))
-				np_check_pass(out, "%s: %s", np_gate_label(gate, capture),
-				              np_role_name(wanted[k]));
-			else {
-				np_check_fail(out, "%s has no %s.csv", np_gate_label(gate, capture),
-				              np_role_name(wanted[k]));
-				if (np_capture_has_data(capture))
-					tell_missing(gate, capture, wanted[k],
-					             NP_N("R61 and R69 ask for it"));
-			}
-		}
-	}
 }
 
 /* ── profile cluster: R90 ── */

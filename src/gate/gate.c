@@ -150,7 +150,8 @@ static const struct {
 	{"log_signs", NP_N("no failure in the logs"), K | F | C, np_check_logs},
 	{"provenance", NP_N("the configuration is recorded"), K | F | C, np_check_provenance},
 	{"all_fresh", NP_N("every deliverable is fresh"), K | F | C, np_check_all_fresh},
-	{"framework_files", NP_N("statistics files are there"), F, np_check_framework_files},
+	{"framework_files", NP_N("statistics files are there"), F,
+         np_check_framework_files},
 	{"communication", NP_N("communication and steps are recorded"), C, np_check_communication},
 };
 
@@ -304,6 +305,7 @@ enum np_status np_gate_run(const struct np_captures *all, const struct np_gate_o
 	if (status == NP_OK) {
 		struct np_table *table = NP_REPORT_TABLE(report, "checks", "Checks", check_columns);
 		enum np_verdict verdict = run_checks(&gate, options->profile, table);
+		np_gate_tell_output_fs(&gate);
 		if (verdict == NP_VERDICT_FAIL)
 			suggest_profile(&gate, report);
 		if (options->profile != NP_GATE_CLUSTER)

@@ -82,6 +82,8 @@ class Home:
         assert done.returncode == status, f"exit {done.returncode}, not {status}\n" \
             f"{done.stdout.decode(errors='replace')}\n{talk}"
         report = json.loads(done.stdout) if done.stdout else {"findings": [], "tables": []}
+        for one in report["findings"]:  # R105: whatever is wrong, what to do is said
+            assert one["severity"] != "error" or one.get("command") or one.get("advice"), one
         report["talk"] = talk
         return report
 
