@@ -8,9 +8,9 @@
 
 struct options {
 	struct np_opt_list targets, stages;
-	const char *preset, *warmup, *ranks, *level, *aic_metrics, *phase, *export_type, *out,
-		*name, *step_anchor, *pre_check, *python, *profile, *watch, *finish;
-	uint64_t active, call;
+	const char *preset, *warmup, *active, *call, *ranks, *level, *aic_metrics, *phase,
+		*export_type, *out, *name, *step_anchor, *request_anchor, *pre_check, *python,
+		*profile, *watch, *finish;
 	double timeout, export_timeout, grace;
 	bool compile, with_stack, with_shapes, no_shapes, with_memory, collectives, no_export,
 		no_check, stop_after_capture, list_presets;
@@ -26,8 +26,8 @@ static const struct np_option options[] = {
 	{"warmup", 0, NP_OPT_STRING, AT(warmup), "N",
          "calls before the recorded one (default: 5, or the preset's)"},
 	{"compile", 0, NP_OPT_FLAG, AT(compile), NULL, "a compiler is at work: warm up 10 calls"},
-	{"active", 0, NP_OPT_UINT, AT(active), "N", "calls in a row to record (default: 1)"},
-	{"call", 0, NP_OPT_UINT, AT(call), "K",
+	{"active", 0, NP_OPT_STRING, AT(active), "N", "calls in a row to record (default: 1)"},
+	{"call", 0, NP_OPT_STRING, AT(call), "K",
          "record from call K on, counted from 1 (default: warm-up + 1)"},
 	{"ranks", 0, NP_OPT_STRING, AT(ranks), "LIST", "all, or as 0,2,4-7 (default: 0)"},
 	{"phase", 0, NP_OPT_STRING, AT(phase), "WHAT", "prefill, decode or both (default: both)"},
@@ -46,6 +46,8 @@ static const struct np_option options[] = {
          "a stage of the collectives; may be given several times"},
 	{"step-anchor", 0, NP_OPT_STRING, AT(step_anchor), "NAME",
          "the stage whose calls count steps (default: the first)"},
+	{"request-anchor", 0, NP_OPT_STRING, AT(request_anchor), "NAME",
+         "the stage whose calls are requests (default: one called request)"},
 	{"watch", 0, NP_OPT_STRING, AT(watch), "DIR",
          "the command records by itself, below DIR: judge what is new there"},
 	{"out", 0, NP_OPT_STRING, AT(out), "DIR",
@@ -96,6 +98,7 @@ static void translate(const struct np_call *call, struct np_run_options *out)
 		.stages = own->stages.v,
 		.n_stages = own->stages.n,
 		.step_anchor = own->step_anchor,
+		.request_anchor = own->request_anchor,
 		.call = own->call,
 		.warmup = own->warmup,
 		.active = own->active,
