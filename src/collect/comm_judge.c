@@ -438,7 +438,9 @@ static void judge_calls(const struct np_clog_sum *sum, struct np_report *report)
 			report, "COMM_CALL_FAILED", NP_WARNING,
 			"%" PRIu64 " calls failed: they raised, or returned an error", failed);
 		np_finding_detail(finding, "They count with their sizes, as the others do.");
-		np_finding_command(finding, "npuprof comm … --export jsonl -o calls.jsonl");
+		np_finding_command(finding, "npuprof comm %s --export jsonl | grep failed",
+		                   report->inputs.n ? np_shell_quote(report, report->inputs.v[0])
+		                                    : "LOG");
 	}
 	if (captured) {
 		struct np_finding *finding = np_report_finding(
