@@ -157,9 +157,8 @@ np_ns np_dyn_log_shift(np_str text, np_ns mtime_ns)
 /* The number in front of what follows `mark`: "… at 12 step." */
 static int64_t number_after(np_str line, const char *mark)
 {
-	const char *at = np_str_contains(line, np_str_of(mark))
-	                         ? memmem(line.ptr, line.len, mark, strlen(mark))
-	                         : NULL;
+	const char *at =
+		line.len && line.ptr ? memmem(line.ptr, line.len, mark, strlen(mark)) : NULL;
 	int64_t number = 0;
 	if (!at)
 		return -1;

@@ -241,6 +241,7 @@ static void check_prof_dir(struct np_dyn_checking *self)
 	if (np_dyn_read(arena, self->path, &text, NULL) != NP_OK ||
 	    np_dyn_text_read(arena, text, self->path, false, &doc, NULL) != NP_OK)
 		return; /* told already */
+	// cppcheck-suppress autoVariables ; taken back below
 	self->doc = &doc;
 	const struct np_dyn_member *member = np_dyn_member(&doc, NP_DYN_PROF_DIR);
 	np_str value = member ? np_jstr(member->value) : NP_STR("./");
