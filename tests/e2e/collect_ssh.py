@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -143,7 +144,7 @@ def frozen_network(cluster, tmp):
     run = Run(cluster, "sh", "-c", "sleep 0.3", options=[
         "--host", "slow", "--count", "3", "--timeout", "1500"])
     wait_until(lambda: host.logins() == 1, what="a login")
-    wait_until(lambda: any("sleep" in line for line in commands(host)), what="the command")
+    wait_until(lambda: any(line.startswith("sleep") for line in commands(host)), what="the command")
     slow.frozen = True
     threading.Timer(2.5, lambda: setattr(slow, "frozen", False)).start()
     run.wait()
@@ -191,7 +192,7 @@ def cancel_ends_far_command(cluster, tmp):
 def lost_in_the_middle(cluster, tmp):
     host = cluster.host("node1")
     run = Run(cluster, "sh", "-c", "echo begun; sleep 60", options=["--host", "node1"])
-    wait_until(lambda: any("sleep 60" in line for line in commands(host)), what="it runs")
+    wait_until(lambda: any(line.startswith("sleep 60") for line in commands(host)), what="it runs")
     host.kill_sessions()
     expect(run.wait(), result="E_IO", link="LOST", tries=1)
     contains(run.first["message"], "lost while the command ran")
@@ -272,11 +273,14 @@ def nothing_is_left(cluster, tmp):
     probe(cluster, "node1", "true")
     assert cluster.sockets() == [] and cluster.masters() == [], cluster.masters()
     wait_until(lambda: not host.sessions(), what="no session is left")
-    # nor when the connection is killed, or stopped so that it answers no more
+    # nor when the master is stopped, so that it answers no more
     run = Run(cluster, "sleep", "600", options=["--host", "node1", "--timeout", "2500"])
     wait_until(lambda: any(line.startswith("sleep") for line in commands(host)), what="it runs")
-    wait_until(lambda: len(cluster.masters()) > 1, what="a master")
-    run.wait()
+    masters = [pid for pid in cluster.masters() if b"[mux]" in
+               open(f"/proc/{pid}/cmdline", "rb").read()]
+    assert len(masters) == 1, masters
+    os.kill(masters[0], signal.SIGSTOP)
+    expect(run.wait(), result="E_IO", link="TIMEOUT")
     assert cluster.sockets() == [] and cluster.masters() == [], cluster.masters()
 
 

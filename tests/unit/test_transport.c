@@ -205,6 +205,49 @@ static void words_are_quoted_only_where_it_is_needed(void **state)
 	np_arena_release(&arena);
 }
 
+/* xorshift: the same words on every machine */
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 17;
+	*seed ^= *seed << 5;
+	return *seed;
+}
+
+static void any_words_pass_any_shell_unchanged(void **state)
+{
+	static const char letters[] =
+		"ab '\"\\$`!*?[]{}()<>|&;#~=%^\n\t-\r\x1b\x7f\xe6\x96\x87\xff";
+	static const char *const shells[] = {"sh", "bash"};
+	uint32_t seed = 20260101;
+	(void)state;
+	for (int round = 0; round < 60; round++) {
+		char words_of[6][24];
+		const char *argv[10] = {"printf", "%s\\0"};
+		struct np_buf want = {0};
+		size_t n = 1 + next_random(&seed) % 6;
+		for (size_t i = 0; i < n; i++) {
+			size_t len = next_random(&seed) % 20;
+			for (size_t k = 0; k < len; k++)
+				words_of[i][k] = letters[next_random(&seed) % (sizeof letters - 1)];
+			words_of[i][len] = '\0';
+			argv[2 + i] = words_of[i];
+			np_buf_add(&want, words_of[i], len + 1);
+		}
+		struct np_arena arena;
+		np_arena_init(&arena);
+		const char *line = np_quote_line(&arena, argv);
+		const char *const shell[] = {shells[round % 2], "-c", line, NULL};
+		const struct np_subprocess child = {.argv = shell};
+		struct np_subprocess_result result;
+		assert_int_equal(np_subprocess_run(&child, &result, NULL), NP_OK);
+		assert_true(np_str_eq(np_buf_str(&result.out), np_buf_str(&want)));
+		np_subprocess_release(&result);
+		np_arena_release(&arena);
+		np_buf_release(&want);
+	}
+}
+
 static void containers_have_names(void **state)
 {
 	static const char *const bad[] = {"",        "-x",        "a b", "a;b",
@@ -390,6 +433,7 @@ int main(void)
 		cmocka_unit_test(a_status_may_be_asked_to_be_zero),
 		cmocka_unit_test(no_hosts_are_this_machine),
 		cmocka_unit_test(words_are_quoted_only_where_it_is_needed),
+		cmocka_unit_test(any_words_pass_any_shell_unchanged),
 		cmocka_unit_test(containers_have_names),
 		cmocka_unit_test(marks_part_the_command_from_the_rest),
 		cmocka_unit_test(the_far_line_runs_the_words_between_marks),
