@@ -58,7 +58,7 @@ static enum np_status ask(const struct np_call *call, const struct np_hosts *hos
                           const atomic_bool *cancel, struct np_report *report, struct np_err *err)
 {
 	const struct options *own = call->options;
-	struct np_container container;
+	struct np_container container = {0};
 	const struct np_ssh_options ssh = {
 		.config = own->ssh_config,
 		.options = own->ssh_options.v, /* zeroed behind the last one */

@@ -181,7 +181,7 @@ static size_t find_close(np_str text, size_t open)
 /* The first bracket that is a range, not an IPv6 address; len when there is none. */
 static size_t find_range(np_str text)
 {
-	for (size_t i = 0; i < text.len; i++) {
+	for (size_t i = 0; text.ptr && i < text.len; i++) {
 		if (text.ptr[i] != '[')
 			continue;
 		size_t close = find_close(text, i);
@@ -204,13 +204,12 @@ static enum np_status expand_part(const struct list *list, const char *at, np_st
 	bool single = low_text.len == part.len;
 	uint64_t low = 0, high = 0;
 	if (!np_str_to_u64(low_text, &low) || low_text.len > 9 ||
-	    (!single && (!np_str_to_u64(high_text, &high) || high_text.len > 9)) ||
-	    (part.len && part.ptr[0] == '+'))
+	    (!single && (!np_str_to_u64(high_text, &high) || high_text.len > 9)))
 		return wrong(list, at, "'%.*s' is not a range of numbers like 01-16", part);
 	high = single ? low : high;
 	if (high < low)
 		return wrong(list, at, "the range '%.*s' runs backwards", part);
-	bool padded = low_text.len > 1 && low_text.ptr[0] == '0';
+	bool padded = low_text.len > 1 && np_str_starts(low_text, NP_STR("0"));
 	if (!single && padded && high_text.len < low_text.len)
 		return wrong(list, at, "the ends of '%.*s' have different widths", part);
 	for (uint64_t n = low; n <= high; n++) {

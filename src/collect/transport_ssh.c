@@ -24,8 +24,8 @@
 enum {
 	MAX_WORDS = 128,
 	SOCKET_DIR_MAX = 60, /* sun_path holds 108, and ssh adds 17 bytes while it makes one */
-	CONTROL_TIMEOUT_MS = 5000,
-	KILL_TIMEOUT_MS = 10000,
+	CONTROL_TIMEOUT_MS = 3000,
+	KILL_TIMEOUT_MS = 5000,
 };
 
 struct ssh {
