@@ -145,7 +145,6 @@ def several_hosts(suite, tmp):
     try:
         for n, fake in ((1, "910b"), (2, "a3"), (3, "no_driver")):
             put_npu_smi(cluster.host(f"node{n}"), fake)
-        cluster.entry("node4", free_port())
         report = ask(suite, cluster, "node[1-2]", "--pick", "4")
         same([p["visible_devices"] for p in table(report, "picked")], ["2,3,6,7", "4,5,6,7"])
         # one that lacks devices, one whose output is nonsense: the others are told
@@ -154,6 +153,15 @@ def several_hosts(suite, tmp):
         same(sorted(codes(report)),
              ["DEVICES_HOST_FAILED", "DEVICES_NONE_FREE", "DEVICE_UNHEALTHY"])
         same(ask(suite, cluster, "node[1-2]", "--pick", "8", check=1)["exit_code"], 1)
+        # one that is not there is tried again, and that is told
+        cluster.entry("node4", free_port())
+        done = suite.call("devices", "--ssh-config", cluster.config, "--json", "node[1,4]",
+                          env=cluster.env, check=4)
+        same(done.stderr.count("again in"), 3)
+        same({d["host"] for d in table(json.loads(done.stdout), "devices")}, {"node1"})
+        failed = next(f for f in json.loads(done.stdout)["findings"]
+                      if f["code"] == "DEVICES_HOST_FAILED")
+        same("sshd running" in failed["detail"], True)
         hosts = write(os.path.join(tmp, "hosts"), "# all\nnode[1-2]\n")
         report = ask(suite, cluster, "--hosts-from", hosts)
         same(len(table(report, "devices")), 24)
