@@ -9,6 +9,7 @@
 #define NP_COLLECT_INTERRUPT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* Take the signals; the flag is true once one came. A signal that is ignored stays ignored. */
 const atomic_bool *np_interrupt_begin(void);
