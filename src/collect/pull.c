@@ -382,7 +382,6 @@ static void tell_row(const struct pull *self, np_ns took, struct np_report *repo
 {
 	const struct np_pull_result *result = self->result;
 	struct np_table *table = NP_REPORT_TABLE(report, "pulled", "Pulled", columns);
-	double fetched = (double)(result->bytes - result->had_bytes - result->resumed_bytes);
 	np_cell_cstr(table, self->options->source);
 	np_cell_int(table, (int64_t)result->files);
 	np_cell_int(table, (int64_t)result->bytes);
@@ -391,8 +390,8 @@ static void tell_row(const struct pull *self, np_ns took, struct np_report *repo
 	np_cell_int(table, (int64_t)result->wire_bytes);
 	np_cell_int(table, (int64_t)result->refetched);
 	np_cell_int(table, took);
-	if (fetched > 0 && took > 0)
-		np_cell_real(table, fetched * 1000.0 / (double)took);
+	if (result->fetched_bytes && took > 0)
+		np_cell_real(table, (double)result->fetched_bytes * 1000.0 / (double)took);
 	else
 		np_cell_na(table);
 }

@@ -54,6 +54,7 @@ struct np_pull_result {
 	size_t files, had_files;   /* verified in all; of them already there */
 	uint64_t bytes, had_bytes; /* likewise */
 	uint64_t wire_bytes;       /* what travelled, compressed */
+	uint64_t fetched_bytes;    /* what came, uncompressed */
 	uint64_t resumed_bytes;    /* that an earlier call had fetched */
 	size_t refetched;          /* shards fetched again for a wrong digest */
 	size_t failed, conflicts;  /* files given up; files that are there and differ */

@@ -12,10 +12,9 @@
 
 /* ── here ── */
 
-static enum np_status hash_front(struct pull *self, struct item *item, size_t front,
-                                 struct np_err *err)
+static enum np_status hash_front(struct pull *self, struct item *item, const char *path,
+                                 size_t front, struct np_err *err)
 {
-	const char *path = item->state == ITEM_PRESENT ? item->final : item->part;
 	int fd = -1;
 	enum np_status status = NP_OK;
 	if (!item->hash)
@@ -69,10 +68,11 @@ void *np_pull_hasher(void *arg)
 			break;
 		struct item *item = &self->items.v[self->to_hash.v[--self->to_hash.n]];
 		size_t front = item->n_front;
+		const char *path = item->state == ITEM_PRESENT ? item->final : item->part;
 		item->queued = false;
 		(void)pthread_mutex_unlock(&self->lock);
 		/* only this thread touches hash, n_hashed and local of an item */
-		enum np_status status = hash_front(self, item, front, &err);
+		enum np_status status = hash_front(self, item, path, front, &err);
 		if (status != NP_OK)
 			np_pull_fail(self, &err);
 		(void)pthread_mutex_lock(&self->lock);

@@ -239,6 +239,7 @@ static enum np_status settle_whole(struct stream *stream, struct np_err *err)
 	struct pull *pull = stream->pull;
 	const struct job *job = stream->job;
 	pull->result->wire_bytes += stream->wire;
+	pull->result->fetched_bytes += stream->taken;
 	pull->bytes_done += stream->taken;
 	np_pull_progress(pull);
 	if (stream->packed && stream->taken > (1 << 20) &&
