@@ -206,8 +206,8 @@ static bool has_changed(const struct np_remote_list *now, const struct np_remote
 	return true;
 }
 
-static enum np_status forget_wrong(struct pull *self, struct np_transport *transport,
-                                   const struct np_remote_list *now, struct np_err *err)
+static enum np_status forget_wrong(struct pull *self, const struct np_remote_list *now,
+                                   struct np_err *err)
 {
 	for (size_t i = 0; i < self->items.n; i++) {
 		struct item *item = &self->items.v[i];
@@ -220,22 +220,19 @@ static enum np_status forget_wrong(struct pull *self, struct np_transport *trans
 			continue;
 		}
 		item->state = ITEM_WANTED; /* also what was there already, with --force */
-		NP_TRY(np_pull_forget_bad(self, i, transport, err));
+		NP_TRY(np_pull_forget_bad(self, i, err));
 	}
 	return NP_OK;
 }
 
 static enum np_status look_again(struct pull *self, struct np_err *err)
 {
-	struct np_transport *transport = NULL;
 	struct np_remote_list now = {0};
-	NP_TRY(self->link->open(self->link->ctx, &transport, err));
 	enum np_status status =
-		np_remote_list(&now, transport, &self->link->place, self->options->path, err);
+		np_remote_list(&now, self->side, &self->link->place, self->options->path, err);
 	if (status == NP_OK)
-		status = forget_wrong(self, transport, &now, err);
+		status = forget_wrong(self, &now, err);
 	np_remote_list_release(&now);
-	np_transport_close(transport);
 	return status;
 }
 
@@ -349,6 +346,7 @@ static void release(struct pull *self)
 	np_vec_release(&self->jobs);
 	np_vec_release(&self->to_hash);
 	np_remote_list_release(&self->list);
+	np_transport_close(self->side);
 	(void)pthread_mutex_destroy(&self->lock);
 	(void)pthread_cond_destroy(&self->wake);
 	np_arena_release(&self->arena);
@@ -356,12 +354,10 @@ static void release(struct pull *self)
 
 static enum np_status list_files(struct pull *self, struct np_err *err)
 {
-	struct np_transport *transport = NULL;
-	NP_TRY(self->link->open(self->link->ctx, &transport, err));
-	enum np_status status = np_remote_list(&self->list, transport, &self->link->place,
-	                                       self->options->path, err);
-	np_transport_close(transport);
-	return status == NP_OK ? select_items(self, err) : status;
+	NP_TRY(self->link->open(self->link->ctx, &self->side, err));
+	NP_TRY(np_remote_list(&self->list, self->side, &self->link->place, self->options->path,
+	                      err));
+	return select_items(self, err);
 }
 
 /* ── the report ── */

@@ -155,8 +155,7 @@ static void restart_digests(void *ctx)
 	np_buf_clear(&far->line);
 }
 
-static enum np_status ask_digests(struct pull *self, struct np_transport *transport, bool openssl,
-                                  struct np_err *err)
+static enum np_status ask_digests(struct pull *self, bool openssl, struct np_err *err)
 {
 	struct far far = {.pull = self, .openssl = openssl};
 	struct np_arena arena;
@@ -186,7 +185,7 @@ static enum np_status ask_digests(struct pull *self, struct np_transport *transp
 	enum np_status status = names.failed || !command.argv ? np_err_nomem(err) : NP_OK;
 	/* a file that it cannot read has no digest, and is told by the worker that fetches it */
 	if (status == NP_OK && names.len)
-		status = np_transport_run(transport, &command, &outcome, err);
+		status = np_transport_run(self->side, &command, &outcome, err);
 	np_outcome_release(&outcome);
 	np_buf_release(&far.line);
 	np_buf_release(&names);
@@ -197,18 +196,14 @@ static enum np_status ask_digests(struct pull *self, struct np_transport *transp
 void *np_pull_far_digests(void *arg)
 {
 	struct pull *self = arg;
-	struct np_transport *transport = NULL;
 	struct np_err err = {0};
 	if (!self->list.tools.openssl && !self->list.tools.sha256sum)
 		return NULL; /* told at the end: unverified */
-	enum np_status status = self->link->open(self->link->ctx, &transport, &err);
+	enum np_status status = ask_digests(self, true, &err);
 	if (status == NP_OK)
-		status = ask_digests(self, transport, true, &err);
-	if (status == NP_OK)
-		status = ask_digests(self, transport, false, &err);
+		status = ask_digests(self, false, &err);
 	if (status != NP_OK)
 		np_pull_fail(self, &err);
-	np_transport_close(transport);
 	return NULL;
 }
 
@@ -259,8 +254,7 @@ static void forget(struct pull *self, struct item *item, np_str far)
 	item->has_local = item->has_remote = false;
 }
 
-enum np_status np_pull_forget_bad(struct pull *self, size_t at, struct np_transport *transport,
-                                  struct np_err *err)
+enum np_status np_pull_forget_bad(struct pull *self, size_t at, struct np_err *err)
 {
 	struct item *item = &self->items.v[at];
 	struct np_arena arena;
@@ -276,7 +270,7 @@ enum np_status np_pull_forget_bad(struct pull *self, size_t at, struct np_transp
 		command.argv =
 			np_place_script(&arena, &self->link->place, false, shards_script, args);
 		status = command.argv && args[1] && args[2] && args[3]
-		                 ? np_transport_run(transport, &command, &outcome, err)
+		                 ? np_transport_run(self->side, &command, &outcome, err)
 		                 : np_err_nomem(err);
 	}
 	if (status == NP_OK)

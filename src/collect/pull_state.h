@@ -44,6 +44,7 @@ struct pull {
 	const struct np_pull_link *link;
 	const struct np_pull_options *options;
 	struct np_pull_result *result;
+	struct np_transport *side; /* the connection for lists and digests, beside the workers' */
 	struct np_remote_list list;
 	struct np_arena arena;
 	uint64_t shard_bytes;
@@ -91,8 +92,7 @@ void *np_pull_far_digests(void *pull);
 /* Both are known: finish, or leave it for the next round (under the lock). */
 void np_pull_judge(struct pull *self, struct item *item);
 /* Forget the shards of an item that differ from the far side's. */
-enum np_status np_pull_forget_bad(struct pull *self, size_t item, struct np_transport *transport,
-                                  struct np_err *err);
+enum np_status np_pull_forget_bad(struct pull *self, size_t item, struct np_err *err);
 
 /* ── pull.c ── */
 

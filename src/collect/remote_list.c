@@ -206,13 +206,13 @@ enum np_status np_remote_list(struct np_remote_list *self, struct np_transport *
 	else if (status == NP_OK && outcome.status == 69)
 		status = np_err_set(err, NP_E_UNSUPPORTED, transport->name,
 		                    "there is no GNU find over there: install findutils");
-	else if (status == NP_OK)
-		status = np_remote_list_parse(self, np_buf_str(&outcome.out), transport->name, err);
-	/* find's complaints (a directory that may not be read) leave the list incomplete */
-	if (status == NP_OK && outcome.status != 0)
-		status = np_err_set(err, NP_E_IO, transport->name, "the list is incomplete: %.*s",
+	else if (status == NP_OK && outcome.status != 0)
+		/* find's complaints (a directory that may not be read), or there is no container */
+		status = np_err_set(err, NP_E_IO, transport->name, "the list of files: %.*s",
 		                    (int)(outcome.err.len < 300 ? outcome.err.len : 300),
 		                    outcome.err.ptr ? outcome.err.ptr : "");
+	else if (status == NP_OK)
+		status = np_remote_list_parse(self, np_buf_str(&outcome.out), transport->name, err);
 	if (argv)
 		np_outcome_release(&outcome);
 	np_arena_release(&arena);
