@@ -334,7 +334,13 @@ def a_file_that_changes_meanwhile(lab):
 /usr/bin/dd "$@"
 status=$?
 echo more >> {lab.source}/log
+: > {lab.tmp}/flag
 exit $status
+""")
+    # the digest is of what it became, whichever of the two begins first
+    lab.host.program("openssl", f"""#!/bin/sh
+while ! [ -e {lab.tmp}/flag ]; do sleep 0.05; done
+exec /usr/bin/openssl "$@"
 """)
     done = lab.pull("--shard-size", "1", "--no-compress", "--connections", "1", check=1)
     assert "PULL_SOURCE_CHANGED" in codes(done), done.stdout
