@@ -438,11 +438,11 @@ static void tell_findings(const struct pull *self, const struct np_err *failure,
 		(void)np_report_finding(report, "PULL_UNVERIFIED", NP_WARNING,
 		                        "the far side has neither openssl nor sha256sum: nothing "
 		                        "was verified");
-	if (self->list.n_links || self->list.n_others) {
+	if (self->list.links.n || self->list.n_others) {
 		finding = np_report_finding(report, "PULL_LINKS", NP_INFO,
 		                            "links and special files were left out");
-		np_finding_evidence(finding, self->list.first_link, NULL, NULL,
-		                    "%zu links, %zu others", self->list.n_links,
+		np_finding_evidence(finding, self->list.links.n ? self->list.links.v[0] : NULL,
+		                    NULL, NULL, "%zu links, %zu others", self->list.links.n,
 		                    self->list.n_others);
 	}
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collect/pull_state.h"
+#include "collect/remote_digest.h"
 
 /* ── here ── */
 
@@ -85,125 +86,62 @@ void *np_pull_hasher(void *arg)
 	return NULL;
 }
 
-/* ── there ──────────────────────────────────────────────────────────────────
- * openssl is four to five times as fast as sha256sum, but puts an end of line behind each name,
- * whatever the name is; so files with odd names go to the other one.
- */
-
-static const char openssl_script[] = "cd -- \"$1\" && exec xargs -0 openssl dgst -sha256 -r";
-static const char sha256sum_script[] = "cd -- \"$1\" && exec xargs -0 sha256sum -z --";
+/* ── there ── */
 
 struct far {
 	struct pull *pull;
-	bool openssl;
-	size_t next; /* item */
-	struct np_buf line;
+	const char **paths;
+	size_t *items;
+	size_t n;
 };
 
-static bool needs_remote(const struct pull *pull, const struct item *item, bool openssl)
+static void take_far(void *ctx, size_t i, const char *hex)
 {
-	bool odd = strpbrk(item->file->path, "\n\\") != NULL;
-	bool by_openssl = pull->list.tools.openssl && !(odd && pull->list.tools.sha256sum);
-	return (item->state == ITEM_WANTED || item->state == ITEM_PRESENT) && !item->has_remote &&
-	       by_openssl == openssl;
-}
-
-/* "<64 hex> *./path" (openssl) or "<64 hex>  ./path"; they come in the order they were asked. */
-static void take_line(struct far *far)
-{
+	struct far *far = ctx;
 	struct pull *pull = far->pull;
-	np_str line = np_buf_str(&far->line);
-	if (line.len < NP_SHA256_HEX + 4 || !np_is_sha256(np_str_sub(line, 0, NP_SHA256_HEX)))
-		return;
-	np_str path = np_str_from(line, NP_SHA256_HEX + 4); /* two characters and "./" */
+	struct item *item = &pull->items.v[far->items[i]];
 	(void)pthread_mutex_lock(&pull->lock);
-	for (size_t i = far->next; i < pull->items.n; i++) {
-		struct item *item = &pull->items.v[i];
-		if (!np_str_is(path, item->file->path))
-			continue;
-		memcpy(item->remote, line.ptr, NP_SHA256_HEX);
-		item->remote[NP_SHA256_HEX] = '\0';
-		item->has_remote = true;
-		far->next = i + 1;
-		np_pull_judge(pull, item);
-		break;
-	}
+	memcpy(item->remote, hex, sizeof item->remote);
+	item->has_remote = true;
+	np_pull_judge(pull, item);
 	(void)pthread_mutex_unlock(&pull->lock);
 }
 
-static enum np_status take_digests(void *ctx, const void *bytes, size_t len, struct np_err *err)
+static void choose_far(struct far *far)
 {
-	struct far *far = ctx;
-	const char *text = bytes;
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] != (far->openssl ? '\n' : '\0')) {
-			np_buf_add_char(&far->line, text[i]);
+	struct pull *pull = far->pull;
+	(void)pthread_mutex_lock(&pull->lock);
+	for (size_t i = 0; i < pull->items.n; i++) {
+		const struct item *item = &pull->items.v[i];
+		if ((item->state != ITEM_WANTED && item->state != ITEM_PRESENT) || item->has_remote)
 			continue;
-		}
-		if (far->line.failed)
-			return np_err_nomem(err);
-		take_line(far);
-		np_buf_clear(&far->line);
+		far->paths[far->n] = item->file->path;
+		far->items[far->n++] = i;
 	}
-	return NP_OK;
-}
-
-static void restart_digests(void *ctx)
-{
-	struct far *far = ctx;
-	far->next = 0;
-	np_buf_clear(&far->line);
-}
-
-static enum np_status ask_digests(struct pull *self, bool openssl, struct np_err *err)
-{
-	struct far far = {.pull = self, .openssl = openssl};
-	struct np_arena arena;
-	struct np_buf names = {0};
-	struct np_outcome outcome = {0};
-	const char *const args[] = {self->list.root, NULL};
-	(void)pthread_mutex_lock(&self->lock);
-	for (size_t i = 0; i < self->items.n; i++)
-		if (needs_remote(self, &self->items.v[i], openssl)) {
-			np_buf_add_cstr(&names, "./");
-			np_buf_add_cstr(&names, self->items.v[i].file->path);
-			np_buf_add_char(&names, '\0');
-		}
-	(void)pthread_mutex_unlock(&self->lock);
-	np_arena_init(&arena);
-	struct np_command command = {
-		.argv = np_place_script(&arena, &self->link->place, true,
-	                                openssl ? openssl_script : sha256sum_script, args),
-		.what = "digests",
-		.input = {.kind = NP_SOURCE_BYTES, .bytes = np_buf_str(&names)},
-		.out = {take_digests, &far},
-		.repeatable = true,
-		.restart = restart_digests,
-		.restart_ctx = &far,
-		.cancel = self->options->cancel,
-	};
-	enum np_status status = names.failed || !command.argv ? np_err_nomem(err) : NP_OK;
-	/* a file that it cannot read has no digest, and is told by the worker that fetches it */
-	if (status == NP_OK && names.len)
-		status = np_transport_run(self->side, &command, &outcome, err);
-	np_outcome_release(&outcome);
-	np_buf_release(&far.line);
-	np_buf_release(&names);
-	np_arena_release(&arena);
-	return status;
+	(void)pthread_mutex_unlock(&pull->lock);
 }
 
 void *np_pull_far_digests(void *arg)
 {
 	struct pull *self = arg;
 	struct np_err err = {0};
+	struct far far = {.pull = self};
 	if (!self->list.tools.openssl && !self->list.tools.sha256sum)
 		return NULL; /* told at the end: unverified */
-	enum np_status status = ask_digests(self, true, &err);
-	if (status == NP_OK)
-		status = ask_digests(self, false, &err);
+	far.paths = np_calloc(self->items.n + 1, sizeof *far.paths);
+	far.items = np_calloc(self->items.n + 1, sizeof *far.items);
+	enum np_status status = far.paths && far.items ? NP_OK : np_err_nomem(&err);
+	if (status == NP_OK) {
+		choose_far(&far);
+		/* a file that it cannot read is told by the worker that fetches it */
+		status = np_remote_digests(self->side, &self->link->place, self->list.root,
+		                           &self->list.tools, far.paths, far.n, take_far, &far,
+		                           self->options->cancel, &err);
+	}
 	if (status != NP_OK)
 		np_pull_fail(self, &err);
+	np_free(far.paths);
+	np_free(far.items);
 	return NULL;
 }
 

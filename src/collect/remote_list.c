@@ -6,7 +6,7 @@
 #include "base/fs.h"
 #include "collect/manifest.h"
 
-/* What it prints: "root PATH", "has TOOL"…, then "TYPE SIZE MTIME PATH", each with a NUL. The
+/* What it prints: "root PATH", "has TOOL"…, then "TYPE SIZE MTIME MODE PATH", each with a NUL. The
  * state of our own transfers is left out. 66: nothing there, 69: no GNU find. */
 static const char script[] =
 	"p=$1\n"
@@ -21,7 +21,7 @@ static const char script[] =
 	"for t in zstd openssl sha256sum; do\n"
 	"command -v $t >/dev/null 2>&1 && printf 'has %s\\0' $t\n"
 	"done\n"
-	"find \"$only\" -name .npuprof-pull -prune -o ! -type d -printf '%y %s %T@ %p\\0'\n";
+	"find \"$only\" -name .npuprof-pull -prune -o ! -type d -printf '%y %s %T@ %m %p\\0'\n";
 
 const char *const *np_place_script(struct np_arena *arena, const struct np_place *place,
                                    bool with_input, const char *text, const char *const *args)
@@ -44,20 +44,39 @@ const char *const *np_place_script(struct np_arena *arena, const struct np_place
 
 /* ── parsing ── */
 
-static enum np_status add_file(struct np_remote_list *self, np_str rest, const char *where,
-                               struct np_err *err)
+static np_str without_dot(np_str path)
+{
+	return np_str_starts(path, NP_STR("./")) ? np_str_from(path, 2) : path;
+}
+
+static bool parse_mode(np_str text, unsigned *out)
+{
+	unsigned mode = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] < '0' || text.ptr[i] > '7' || text.len > 6)
+			return false;
+		mode = mode * 8 + (unsigned)(text.ptr[i] - '0');
+	}
+	*out = mode;
+	return text.len > 0;
+}
+
+static enum np_status add_file(struct np_remote_list *self, bool is_link, np_str rest,
+                               const char *where, struct np_err *err)
 {
 	struct np_remote_file file = {.rank = NP_REMOTE_NO_RANK};
 	np_str size = np_str_cut(rest, ' ', &rest), mtime = np_str_cut(rest, ' ', &rest);
-	if (np_str_starts(rest, NP_STR("./")))
-		rest = np_str_from(rest, 2);
+	np_str mode = np_str_cut(rest, ' ', &rest);
+	rest = without_dot(rest);
 	if (!np_str_to_u64(size, &file.size_bytes) || file.size_bytes > INT64_MAX ||
-	    np_decimal_scaled(mtime, 9, &file.mtime_ns) != NP_NUM_OK || !np_is_safe_path(rest))
+	    np_decimal_scaled(mtime, 9, &file.mtime_ns) != NP_NUM_OK ||
+	    !parse_mode(mode, &file.mode) || !np_is_safe_path(rest))
 		return np_err_set(err, NP_E_FORMAT, where,
 		                  "the far side lists something strange: '%.*s'",
 		                  (int)(rest.len < 200 ? rest.len : 200), rest.ptr ? rest.ptr : "");
 	file.path = np_arena_cstr(&self->arena, rest);
-	if (!file.path || !np_vec_push(&self->files, file))
+	if (!file.path ||
+	    !(is_link ? np_vec_push(&self->links, file.path) : np_vec_push(&self->files, file)))
 		return np_err_nomem(err);
 	return NP_OK;
 }
@@ -76,16 +95,8 @@ static enum np_status add_record(struct np_remote_list *self, np_str record, con
 		self->tools.sha256sum |= np_str_is(record, "sha256sum");
 		return NP_OK;
 	}
-	if (np_str_is(kind, "f"))
-		return add_file(self, record, where, err);
-	if (np_str_is(kind, "l")) {
-		np_str path = record;
-		(void)np_str_cut(path, ' ', &path);
-		(void)np_str_cut(path, ' ', &path);
-		if (self->n_links++ == 0)
-			self->first_link = np_arena_cstr(&self->arena, path);
-		return NP_OK;
-	}
+	if (np_str_is(kind, "f") || np_str_is(kind, "l"))
+		return add_file(self, np_str_is(kind, "l"), record, where, err);
 	self->n_others++;
 	return NP_OK;
 }
@@ -222,5 +233,6 @@ enum np_status np_remote_list(struct np_remote_list *self, struct np_transport *
 void np_remote_list_release(struct np_remote_list *self)
 {
 	np_vec_release(&self->files);
+	np_vec_release(&self->links);
 	np_arena_release(&self->arena);
 }

@@ -16,7 +16,8 @@ struct np_remote_file {
 	const char *path; /* relative to the root */
 	uint64_t size_bytes;
 	np_ns mtime_ns;
-	int64_t rank; /* of the capture it lies in; NP_REMOTE_NO_RANK */
+	unsigned mode; /* permission bits */
+	int64_t rank;  /* of the capture it lies in; NP_REMOTE_NO_RANK */
 };
 
 enum { NP_REMOTE_NO_RANK = -1 };
@@ -31,8 +32,8 @@ struct np_remote_list {
 	const char *root; /* absolute; of a single file its directory */
 	struct np_remote_tools tools;
 	NP_VEC(struct np_remote_file) files; /* sorted by path */
-	size_t n_links, n_others;            /* links, devices, …: left out */
-	const char *first_link;              /* or NULL */
+	NP_VEC(const char *) links;          /* symbolic links: not followed */
+	size_t n_others;                     /* devices, sockets, … */
 };
 
 /* Where a remote command runs. */

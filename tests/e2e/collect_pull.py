@@ -427,13 +427,13 @@ def a_host_that_lists_lies(lab):
     for name in ("../evil", "/etc/evil", "a/../../evil", "a//b", ""):
         lab.host.program("find", f"""#!/bin/sh
 case "$*" in *maxdepth*) exit 0 ;; esac
-printf 'f 1 1.0 %s\\0' '{name}'
+printf 'f 1 1.0 644 %s\\0' '{name}'
 """)
         done = lab.pull(check=None)
         assert done.returncode == 4 and "strange" in done.stderr, (name, done.stderr)
         assert not os.path.exists(lab.tmp + "/evil")
     lab.host.program("find", "#!/bin/sh\ncase \"$*\" in *maxdepth*) exit 0 ;; esac\n"
-                             "printf 'f 1 1.0 ./x'\n")
+                             "printf 'f 1 1.0 644 ./x'\n")
     assert lab.pull(check=None).returncode == 4
 
 
