@@ -27,6 +27,17 @@ struct work {
 
 /* ── asking ── */
 
+static enum np_status failed(const struct np_outcome *outcome, const char *where,
+                             struct np_err *err)
+{
+	np_str said = np_str_trim(np_buf_str(&outcome->err)), rest;
+	said = np_str_trim(np_str_cut(said, '\n', &rest));
+	if (said.len > 300)
+		said.len = 300;
+	return np_err_set(err, outcome->status == 127 ? NP_E_NOTFOUND : NP_E_IO, where,
+	                  "npu-smi info: exit status %d: %.*s", outcome->status, NP_FMT(said));
+}
+
 enum np_status np_devices_ask(struct np_transport *transport, const struct np_container *container,
                               uint64_t timeout_ms, struct np_npu_set *out, struct np_err *err)
 {
@@ -60,12 +71,8 @@ enum np_status np_devices_ask(struct np_transport *transport, const struct np_co
 		np_str text = np_buf_str(&outcome.out);
 		status = np_npu_parse(text, transport->name, out, &own);
 		/* a table is a table, whatever npu-smi thinks of its success */
-		if (status != NP_OK && outcome.status != 0 && !out->has_table && text.len < 3)
-			status = np_err_set(&own, outcome.status == 127 ? NP_E_NOTFOUND : NP_E_IO,
-			                    transport->name, "npu-smi info: exit status %d: %.*s",
-			                    outcome.status,
-			                    (int)(outcome.err.len > 200 ? 200 : outcome.err.len),
-			                    outcome.err.ptr ? outcome.err.ptr : "");
+		if (status != NP_OK && outcome.status != 0 && np_str_trim(text).len == 0)
+			status = failed(&outcome, transport->name, &own);
 		if (status != NP_OK && err)
 			*err = own;
 	}

@@ -35,6 +35,7 @@ struct ssh {
 	struct np_ssh_options options;
 	char dir[SOCKET_DIR_MAX + 24]; /* "" while there is none */
 	const char *connect;           /* the command line to show */
+	bool ending;                   /* a far process is being ended */
 };
 
 static struct ssh *ssh_of(struct np_transport *base)
@@ -233,19 +234,26 @@ static enum np_status keep(void *ctx, const void *bytes, size_t len, struct np_e
 	return buf->failed ? np_err_nomem(err) : NP_OK;
 }
 
-/* The far process group gets SIGTERM; best effort, over the connection that there is. */
+/*
+ * The far process group gets SIGTERM; best effort, over the connection that there is. Where
+ * that does not answer it is given up on the way, so that a second attempt makes another one.
+ */
 static void end_far(struct ssh *self, int64_t pid)
 {
 	char target[32];
-	struct np_outcome outcome = {0};
 	static const atomic_bool never = false;
 	(void)snprintf(target, sizeof target, "-%lld", (long long)pid);
 	const char *const argv[] = {"kill", "-s", "TERM", "--", target, NULL};
 	const struct np_command command = {
 		.argv = argv, .timeout_ms = KILL_TIMEOUT_MS, .cancel = &never};
-	if (pid > 1)
-		(void)self->base.ops->run(&self->base, &command, &outcome, NULL);
-	np_outcome_release(&outcome);
+	bool done = pid <= 1 || self->ending;
+	self->ending = true; /* what ends others is not ended so itself */
+	for (int i = 0; i < 2 && !done; i++) {
+		struct np_outcome outcome = {0};
+		done = self->base.ops->run(&self->base, &command, &outcome, NULL) == NP_OK;
+		np_outcome_release(&outcome);
+	}
+	self->ending = false;
 }
 
 struct attempt {

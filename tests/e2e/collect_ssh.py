@@ -9,7 +9,7 @@ import sys
 import threading
 
 from collect_lib import Skip, Suite
-from ssh_lib import Cluster, Throttle, children, free_port, keygen, wait_until, write
+from ssh_lib import Cluster, Throttle, free_port, keygen, wait_until, write
 
 PROBE = os.environ.get("NPUPROF_TRANSPORT_PROBE", "")
 
@@ -153,39 +153,46 @@ def frozen_network(cluster, tmp):
     assert {r["link"] for r in run.records if r["result"] != "OK"} <= {"TIMEOUT", "UNREACHABLE"}
 
 
+def read_command(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().replace(b"\0", b" ").decode("utf-8", "replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def commands(host):
-    lines = []
-    for pid in host.sessions():
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                lines.append(file.read().replace(b"\0", b" ").decode("utf-8", "replace"))
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    return lines
+    return [read_command(pid) for pid in host.sessions()]
+
+
+def sleepers(host, count):
+    """The process ids of `count` sleeps which run on the host."""
+    def find():
+        return [pid for pid in host.sessions() if read_command(pid).startswith("sleep")]
+    wait_until(lambda: len(find()) == count, what=f"{count} commands run")
+    return find()
+
+
+def all_gone(pids):
+    wait_until(lambda: not any(read_command(pid).startswith("sleep") for pid in pids),
+               what="the far commands are gone")
 
 
 def timeout_ends_far_command(cluster, tmp):
     host = cluster.host("node1")
     run = Run(cluster, "sh", "-c", "sleep 600 & sleep 600",
-              options=["--host", "node1", "--timeout", "1500"])
-    wait_until(lambda: sum(line.startswith("sleep") for line in commands(host)) == 2,
-               what="two commands run")
-    sleeping = [pid for pid in host.sessions() if not children(pid)]
-    assert sleeping
+              options=["--host", "node1", "--timeout", "2500"])
+    pids = sleepers(host, 2)
     expect(run.wait(), result="E_IO", link="TIMEOUT")
-    wait_until(lambda: not any(line.startswith("sleep") for line in commands(host)) and
-               not any(os.path.exists(f"/proc/{pid}") and
-                       b"sleep" in open(f"/proc/{pid}/cmdline", "rb").read()
-                       for pid in sleeping), what="the far commands are gone")
+    all_gone(pids)
 
 
 def cancel_ends_far_command(cluster, tmp):
     host = cluster.host("node1")
-    run = Run(cluster, "sleep", "600", options=["--host", "node1", "--cancel", "1200"])
-    wait_until(lambda: any(line.startswith("sleep") for line in commands(host)), what="it runs")
+    run = Run(cluster, "sleep", "600", options=["--host", "node1", "--cancel", "2000"])
+    pids = sleepers(host, 1)
     expect(run.wait(), result="E_IO", link="CANCELLED")
-    wait_until(lambda: not any(line.startswith("sleep") for line in commands(host)),
-               what="the far command is gone")
+    all_gone(pids)
 
 
 def lost_in_the_middle(cluster, tmp):
@@ -274,12 +281,13 @@ def nothing_is_left(cluster, tmp):
     wait_until(lambda: not host.sessions(), what="no session is left")
     # nor when the master is stopped, so that it answers no more
     run = Run(cluster, "sleep", "600", options=["--host", "node1", "--timeout", "2500"])
-    wait_until(lambda: any(line.startswith("sleep") for line in commands(host)), what="it runs")
+    pids = sleepers(host, 1)
     masters = [pid for pid in cluster.masters() if b"[mux]" in
                open(f"/proc/{pid}/cmdline", "rb").read()]
     assert len(masters) == 1, masters
     os.kill(masters[0], signal.SIGSTOP)
     expect(run.wait(), result="E_IO", link="TIMEOUT")
+    all_gone(pids)  # over a second connection
     assert cluster.sockets() == [] and cluster.masters() == [], cluster.masters()
 
 
