@@ -15,13 +15,10 @@ struct np_remote_options {
 };
 
 /* Rows for a table of options; `at` is the offset of a struct np_remote_options. */
-#define NP_REMOTE_OPTIONS(at)                                                          \
-	{"hosts-from",  0,                                                             \
-	 NP_OPT_STRING, (at) + offsetof(struct np_remote_options, hosts_from),         \
-	 "FILE",        "hosts, a list per line; - is stdin"},                         \
-		{"ssh-config",  0,                                                     \
-	         NP_OPT_STRING, (at) + offsetof(struct np_remote_options, ssh_config), \
-	         "FILE",        "instead of ~/.ssh/config"},                           \
+#define NP_REMOTE_SSH_OPTIONS(at)                                                      \
+	{"ssh-config",  0,                                                             \
+	 NP_OPT_STRING, (at) + offsetof(struct np_remote_options, ssh_config),         \
+	 "FILE",        "instead of ~/.ssh/config"},                                   \
 		{"ssh-option", 0,                                                      \
 	         NP_OPT_LIST,  (at) + offsetof(struct np_remote_options, ssh_options), \
 	         "NAME=VALUE", "as ssh -o; may be given several times"},               \
@@ -30,6 +27,13 @@ struct np_remote_options {
 			(at) + offsetof(struct np_remote_options, insecure), NULL,     \
 			"take the key of a host that is not known yet"                 \
 	}
+
+/* The same for commands that go to several hosts. */
+#define NP_REMOTE_OPTIONS(at)                                                  \
+	{"hosts-from",  0,                                                     \
+	 NP_OPT_STRING, (at) + offsetof(struct np_remote_options, hosts_from), \
+	 "FILE",        "hosts, a list per line; - is stdin"},                 \
+		NP_REMOTE_SSH_OPTIONS(at)
 
 /* The hosts of a word (NULL: none) and of --hosts-from, into an initialised list. */
 enum np_status np_remote_hosts(const struct np_remote_options *own, const char *word,
