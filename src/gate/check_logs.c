@@ -6,34 +6,10 @@
 
 #include "base/fs.h"
 #include "gate/context.h"
+#include "gate/log_signs.h"
 #include "report/lang.h"
 
 enum { LOG_MAX_BYTES = 64 << 20 };
-
-static const struct {
-	const char *text;
-	bool fatal;
-	const char *meaning;
-} signs[] = {
-	{"run failed", true,
-         NP_N("a parser failed; look for the first one, the rest follow from it")},
-	{"current state is WARMUP", true,
-         NP_N("Incorrect schedule: stopped in the warm-up, the data are empty")},
-	{"current state is RECORD_AND_SAVE", false,
-         NP_N("Incorrect schedule: one more prof.step() would have closed the window")},
-	{"current state is RECORD", true,
-         NP_N("Incorrect schedule: stopped while recording, the data may be incomplete")},
-	{"Failed to export CANN", true,
-         NP_N("msprof could not export; is CANN's set_env.sh sourced?")},
-	{"The collected data has been lost", true, NP_N("the raw stream is cut")},
-	{"cannot be parsed during the daemon process", true,
-         NP_N("analyse() in a daemon process writes nothing; run it in a process of its own")},
-	{"Call analyse failed", true, NP_N("analyse() failed")},
-	{"Failed to generate", false, NP_N("a parser could not write its file")},
-	{"Failed to get acl to npu flow events", false, NP_N("host and device cannot be joined")},
-	{"memory record(s) are incomplete", false,
-         NP_N("allocations without a release in the window")},
-};
 
 static const char fatal_advice[] = NP_N(
 	"Copy the capture to a local disk and export again in a process of its own, with "
@@ -41,31 +17,20 @@ static const char fatal_advice[] = NP_N(
 	"when every parser failed, the output file system is the suspect (R62). After an incorrect "
 	"schedule collect again with one more prof.step() (R65).");
 
-/* Drop ANSI sequences (ESC [ … letter) in place, so that words are found. */
-static size_t strip_ansi(char *text, size_t len)
+static void tell_sign(struct np_gate *gate, const char *path, const struct np_log_sign *sign,
+                      np_str line)
 {
-	size_t kept = 0;
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] != '\x1b') {
-			text[kept++] = text[i];
-			continue;
-		}
-		if (i + 1 < len && text[i + 1] == '[')
-			for (i += 2; i < len && (unsigned char)(text[i] - '@') > '~' - '@'; i++)
-				continue;
-	}
-	return kept;
-}
-
-static void tell_sign(struct np_gate *gate, const char *path, size_t which, np_str line)
-{
-	struct np_finding *finding = np_report_finding(
-		gate->report, signs[which].fatal ? "RUN_FAILED" : "LOG_WARNING",
-		signs[which].fatal ? NP_ERROR : NP_WARNING, "%s", signs[which].meaning);
+	struct np_finding *finding =
+		np_report_finding(gate->report, sign->fatal ? "RUN_FAILED" : "LOG_WARNING",
+	                          sign->fatal ? NP_ERROR : NP_WARNING, "%s", sign->meaning);
 	np_finding_evidence(finding, path, NULL, NULL, "%.*s",
 	                    (int)(line.len < 200 ? line.len : 200), line.ptr);
-	if (signs[which].fatal)
+	if (sign->fatal)
 		np_finding_advice(finding, "%s", fatal_advice);
+	else if (sign->advice)
+		np_finding_advice(finding, "%s", sign->advice);
+	if (sign->command)
+		np_finding_command(finding, "%s", sign->command);
 }
 
 static void scan_log(struct np_gate *gate, struct np_check_result *out, const char *path)
@@ -83,22 +48,21 @@ static void scan_log(struct np_gate *gate, struct np_check_result *out, const ch
 	char *copy = np_arena_alloc(&arena, text.len + 1);
 	if (copy && text.len)
 		memcpy(copy, text.ptr, text.len);
-	np_str rest = {copy, copy ? strip_ansi(copy, text.len) : 0};
-	unsigned told = 0;
+	np_str rest = {copy, copy ? np_log_strip_ansi(copy, text.len) : 0};
+	uint64_t told = 0;
 	while (rest.len) {
 		np_str line = np_str_cut(rest, '\n', &rest);
-		for (size_t s = 0; s < sizeof signs / sizeof *signs; s++) {
-			if (!np_str_contains(line, np_str_of(signs[s].text)))
-				continue;
-			if (signs[s].fatal)
-				np_check_fail(out, "%s: %s", shown, signs[s].text);
-			else
-				np_check_pass(out, "%s: %s", shown, signs[s].text);
-			if (!(told & (1u << s)))
-				tell_sign(gate, path, s, np_str_trim(line));
-			told |= 1u << s;
-			break;
-		}
+		size_t which = np_log_sign_of(line);
+		if (which == np_log_n_signs())
+			continue;
+		const struct np_log_sign *sign = np_log_sign(which);
+		if (sign->fatal)
+			np_check_fail(out, "%s: %s", shown, sign->text);
+		else
+			np_check_pass(out, "%s: %s", shown, sign->text);
+		if (!(told & (UINT64_C(1) << which)))
+			tell_sign(gate, path, sign, np_str_trim(line));
+		told |= UINT64_C(1) << which;
 	}
 	if (!told)
 		np_check_pass(out, "%s", shown);

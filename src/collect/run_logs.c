@@ -1,0 +1,137 @@
+/* What is said of logs: of collectives, and of what the command printed. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "collect/run_internal.h"
+#include "gate/log_signs.h"
+#include "npuprof/comm_log.h"
+
+/* operations of NP_COMM_OP_MAP from here on move nothing */
+enum { FIRST_NO_COLLECTIVE = 40 };
+enum { LOG_MAX_BYTES = 256 << 20, SHOWN_BYTES = 200 };
+
+/* ── collectives ── */
+
+/* Collectives in a log: records that are neither marks of stages nor of communicators. 0 when
+ * it is no log. Linear in the file. */
+static uint64_t collectives_of(const char *path)
+{
+	struct np_comm_log_header header;
+	struct np_comm_record record;
+	uint64_t n = 0;
+	FILE *file = fopen(path, "re");
+	if (file && fread(&header, sizeof header, 1, file) == 1 &&
+	    memcmp(header.magic, NP_COMM_LOG_MAGIC, sizeof header.magic) == 0 &&
+	    header.record_bytes == sizeof record && header.string_capacity < 1u << 30 &&
+	    fseek(file, (long)(NP_COMM_LOG_HEADER_BYTES + header.string_capacity), SEEK_SET) == 0)
+		for (uint64_t i = 0; i < header.written && i < header.capacity &&
+		                     fread(&record, sizeof record, 1, file) == 1;
+		     i++)
+			n += record.seq && record.op && record.op < FIRST_NO_COLLECTIVE;
+	if (file)
+		(void)fclose(file);
+	return n;
+}
+
+void np_run_tell_collectives(struct np_run *run)
+{
+	struct np_dir dir = {0};
+	size_t logs = 0;
+	uint64_t records = 0;
+	if (!run->options->collectives)
+		return;
+	(void)np_dir_list(&run->report->arena, run->comm_dir, &dir, NULL);
+	for (size_t i = 0; i < dir.n; i++) {
+		if (!np_str_ends(np_str_of(dir.v[i].name), NP_STR(".nplog")))
+			continue;
+		const char *path = np_path_join(&run->report->arena, run->comm_dir, dir.v[i].name);
+		records += path ? collectives_of(path) : 0;
+		logs++;
+	}
+	if (records) {
+		np_report_note(run->report, "%" PRIu64 " collectives in %zu logs: npuprof comm %s",
+		               records, logs, np_shell_quote(run->report, run->comm_dir));
+		return;
+	}
+	run->failed = true;
+	struct np_finding *finding = np_report_finding(run->report, "COLLECTIVES_MISSING", NP_ERROR,
+	                                               "no collective was recorded");
+	np_finding_detail(finding,
+	                  "Neither torch.distributed nor HCCL was called in a process with "
+	                  "the recorder, or no process had it.");
+	np_finding_evidence(finding, run->comm_dir, NULL, NULL, "%zu logs", logs);
+	np_finding_command(finding, "%s", np_run_again(run, NULL));
+}
+
+/* ── the log ── */
+
+static const struct np_column sign_columns[] = {
+	{"line", "", NP_COL_INT, "of log/run.log, the first with this sign"},
+	{"lines", "", NP_COL_INT, "with this sign"},
+	{"sign", "", NP_COL_TEXT, "what the line holds"},
+	{"meaning", "", NP_COL_TEXT, "what it means"},
+};
+
+struct seen_sign {
+	size_t lines, first;
+	np_str text;
+};
+
+static void tell_sign(struct np_run *run, const struct np_log_sign *sign,
+                      const struct seen_sign *seen)
+{
+	char rows[32];
+	struct np_finding *finding =
+		np_report_finding(run->report, sign->fatal ? "RUN_FAILED" : "LOG_WARNING",
+	                          sign->fatal ? NP_ERROR : NP_WARNING, "%s", sign->meaning);
+	(void)snprintf(rows, sizeof rows, "%zu", seen->first);
+	np_finding_evidence(finding, run->log, NULL, rows, "%.*s",
+	                    (int)(seen->text.len < SHOWN_BYTES ? seen->text.len : SHOWN_BYTES),
+	                    seen->text.ptr);
+	if (sign->advice)
+		np_finding_advice(finding, "%s", sign->advice);
+	if (sign->command)
+		np_finding_command(finding, "%s", sign->command);
+}
+
+void np_run_tell_log(struct np_run *run)
+{
+	struct np_arena *arena = &run->report->arena;
+	np_str text = {NULL, 0}, rest;
+	struct seen_sign *seen = np_arena_zalloc(arena, np_log_n_signs() * sizeof *seen);
+	struct np_table *table = NULL;
+	size_t number = 0;
+	if (!seen || np_file_slurp(arena, run->log, LOG_MAX_BYTES, &text, NULL) != NP_OK ||
+	    text.len == 0)
+		return;
+	char *copy = np_arena_alloc(arena, text.len);
+	if (!copy)
+		return;
+	memcpy(copy, text.ptr, text.len);
+	rest = (np_str){copy, np_log_strip_ansi(copy, text.len)};
+	while (rest.len) {
+		np_str line = np_str_cut(rest, '\n', &rest);
+		size_t which = np_log_sign_of(line);
+		number++;
+		if (which == np_log_n_signs())
+			continue;
+		if (seen[which].lines++ == 0) {
+			seen[which].first = number;
+			seen[which].text = np_str_trim(line);
+		}
+	}
+	for (size_t i = 0; i < np_log_n_signs(); i++) {
+		if (seen[i].lines == 0)
+			continue;
+		if (!table)
+			table = NP_REPORT_TABLE(run->report, "log_signs", "Signs in the log",
+			                        sign_columns);
+		np_cell_int(table, (int64_t)seen[i].first);
+		np_cell_int(table, (int64_t)seen[i].lines);
+		np_cell_cstr(table, np_log_sign(i)->text);
+		np_cell_word(table, np_log_sign(i)->meaning);
+		tell_sign(run, np_log_sign(i), &seen[i]);
+	}
+}
