@@ -18,11 +18,15 @@ def _start():
                          % (os.getpid(), type(error).__name__, error))
 
 
+def _is_ours(entry):
+    """A directory of this package, also that of another run around this one."""
+    return os.path.isdir(os.path.join(entry or ".", "npuprof_inject"))
+
+
 def _previous():
     """The spec of the sitecustomize that this one hides, or None."""
-    here = os.path.dirname(os.path.abspath(__file__))
     saved = sys.path[:]
-    sys.path[:] = [entry for entry in saved if os.path.abspath(entry or ".") != here]
+    sys.path[:] = [entry for entry in saved if not _is_ours(entry)]
     try:
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)

@@ -11,11 +11,18 @@ static bool is_dump_name(const char *name)
 	return np_str_ends(np_str_of(name), NP_STR("_ascend_pt"));
 }
 
+static bool is_msprof_name(const char *name)
+{
+	return np_str_starts(np_str_of(name), NP_STR("PROF_"));
+}
+
 static bool is_of_dump(const char *name)
 {
 	np_str text = np_str_of(name);
-	return np_str_is(text, "FRAMEWORK") || np_str_is(text, "ASCEND_PROFILER_OUTPUT") ||
-	       np_str_starts(text, NP_STR("PROF_")) || np_str_starts(text, NP_STR("profiler_info"));
+	return np_str_is(text, "host") || np_str_is(text, "mindstudio_profiler_output") ||
+	       np_str_starts(text, NP_STR("device_")) || np_str_is(text, "FRAMEWORK") ||
+	       np_str_is(text, "ASCEND_PROFILER_OUTPUT") || np_str_starts(text, NP_STR("PROF_")) ||
+	       np_str_starts(text, NP_STR("profiler_info"));
 }
 
 /* Add the dump when anything of it was written since the start. */
@@ -23,7 +30,7 @@ static enum np_status look_at(struct np_arena *arena, const char *path, np_ns st
                               struct np_dumps *out, struct np_err *err)
 {
 	struct np_dir dir;
-	struct np_dump dump = {.path = path};
+	struct np_dump dump = {.path = path, .msprof = is_msprof_name(np_path_base(path).ptr)};
 	bool is_new = false;
 	NP_TRY(np_dir_list(arena, path, &dir, err));
 	for (size_t i = 0; i < dir.n; i++) {
@@ -57,7 +64,7 @@ static enum np_status walk(struct np_arena *arena, const char *path, np_ns start
 		if (!inside)
 			return np_err_nomem(err);
 		enum np_status status = NP_OK;
-		if (is_dump_name(dir.v[i].name))
+		if (is_dump_name(dir.v[i].name) || is_msprof_name(dir.v[i].name))
 			status = look_at(arena, inside, start_ns, out, err);
 		else if (depth < MAX_DEPTH)
 			status = walk(arena, inside, start_ns, depth + 1, out, err);
@@ -93,15 +100,15 @@ static bool is_new_file(const char *dir, const char *name, np_ns start_ns)
 	return good;
 }
 
-static bool has_new_db(struct np_arena *arena, const char *output, np_ns start_ns)
+static bool has_new(struct np_arena *arena, const char *output, const char *begin, const char *end,
+                    np_ns start_ns)
 {
 	struct np_dir dir;
-	if (np_dir_list(arena, output, &dir, NULL) != NP_OK)
+	if (!output || np_dir_list(arena, output, &dir, NULL) != NP_OK)
 		return false;
 	for (size_t i = 0; i < dir.n; i++) {
 		np_str name = np_str_of(dir.v[i].name);
-		if (np_str_starts(name, NP_STR("ascend_pytorch_profiler")) &&
-		    np_str_ends(name, NP_STR(".db")) &&
+		if (np_str_starts(name, np_str_of(begin)) && np_str_ends(name, np_str_of(end)) &&
 		    is_new_file(output, dir.v[i].name, start_ns))
 			return true;
 	}
@@ -118,7 +125,18 @@ bool np_dump_is_complete(const char *path, np_ns start_ns, bool text, bool db, b
 		good = is_new_file(output, "trace_view.json", start_ns) &&
 		       (!kernels || is_new_file(output, "kernel_details.csv", start_ns));
 	if (good && db)
-		good = has_new_db(&arena, output, start_ns);
+		good = has_new(&arena, output, "ascend_pytorch_profiler", ".db", start_ns);
+	np_arena_release(&arena);
+	return good;
+}
+
+bool np_dump_msprof_is_complete(const char *path, np_ns start_ns)
+{
+	struct np_arena arena;
+	np_arena_init(&arena);
+	const char *output = np_path_join(&arena, path, "mindstudio_profiler_output");
+	bool good = has_new(&arena, output, "op_summary", ".csv", start_ns) ||
+	            has_new(&arena, path, "msprof_", ".db", start_ns);
 	np_arena_release(&arena);
 	return good;
 }

@@ -178,7 +178,7 @@ static int64_t rank_of(const struct np_run_event *event)
 	return event->rank == NP_NO_I64 ? 0 : event->rank;
 }
 
-static bool has_profiled(const struct np_run_events *events, int64_t rank)
+bool np_run_events_recorded(const struct np_run_events *events, int64_t rank)
 {
 	for (size_t i = 0; i < events->all.n; i++)
 		if (strcmp(events->all.v[i].event, "profiled") == 0 &&
@@ -191,7 +191,7 @@ bool np_run_events_done(const struct np_run_events *events, const int64_t *ranks
 {
 	size_t done = 0;
 	for (size_t i = 0; ranks && i < n_ranks; i++)
-		if (!has_profiled(events, ranks[i]))
+		if (!np_run_events_recorded(events, ranks[i]))
 			return false;
 	if (ranks)
 		return n_ranks > 0;
@@ -199,7 +199,7 @@ bool np_run_events_done(const struct np_run_events *events, const int64_t *ranks
 		const struct np_run_event *one = &events->all.v[i];
 		if (strcmp(one->event, "wrapped") != 0)
 			continue;
-		if (!has_profiled(events, rank_of(one)))
+		if (!np_run_events_recorded(events, rank_of(one)))
 			return false;
 		done++;
 	}

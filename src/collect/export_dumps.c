@@ -122,14 +122,16 @@ const char *np_run_export_command(struct np_run *run, const char *python, const 
 	return line ? line : "";
 }
 
-bool np_run_is_complete(const struct np_run *run, const char *dump)
+bool np_run_is_complete(const struct np_run *run, const struct np_dump *dump)
 {
+	if (dump->msprof)
+		return np_dump_msprof_is_complete(dump->path, run->start_ns);
 	bool kernels = strcmp(run->level, "Level_none") != 0;
 	/* a command that records by itself has its own configuration */
 	if (run->search != run->prof_dir && run->n_targets == 0)
-		return np_dump_is_complete(dump, run->start_ns, true, false, false) ||
-		       np_dump_is_complete(dump, run->start_ns, false, true, false);
-	return np_dump_is_complete(dump, run->start_ns, run->text, run->db, kernels);
+		return np_dump_is_complete(dump->path, run->start_ns, true, false, false) ||
+		       np_dump_is_complete(dump->path, run->start_ns, false, true, false);
+	return np_dump_is_complete(dump->path, run->start_ns, run->text, run->db, kernels);
 }
 
 /* true: interrupted, nothing more is to be started */
@@ -176,7 +178,7 @@ static void look_again(struct np_run *run, const char *how)
 		struct np_dump *dump = &run->dumps.all.v[i];
 		if (dump->complete)
 			continue;
-		dump->complete = np_run_is_complete(run, dump->path);
+		dump->complete = np_run_is_complete(run, dump);
 		if (dump->complete)
 			dump->how = how;
 	}

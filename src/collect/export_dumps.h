@@ -15,7 +15,7 @@ const char *np_run_find_python(struct np_run *run);
 enum np_status np_run_export(struct np_run *run, struct np_err *err);
 
 /* Are the new deliverables there that this configuration gives? */
-bool np_run_is_complete(const struct np_run *run, const char *dump);
+bool np_run_is_complete(const struct np_run *run, const struct np_dump *dump);
 
 /* The command that exports a dump, with `python`, for people. */
 const char *np_run_export_command(struct np_run *run, const char *python, const char *dump);

@@ -140,7 +140,7 @@ static enum np_status export_all(struct np_run *run, struct np_err *err)
 	NP_TRY(np_dumps_find(&run->report->arena, run->search, run->start_ns, &run->dumps, err));
 	for (size_t i = 0; i < run->dumps.all.n; i++) {
 		struct np_dump *dump = &run->dumps.all.v[i];
-		dump->complete = np_run_is_complete(run, dump->path);
+		dump->complete = np_run_is_complete(run, dump);
 		if (dump->complete)
 			dump->how = "by itself";
 		else
@@ -186,6 +186,7 @@ static enum np_status judge(struct np_run *run, struct np_err *err)
 	struct np_captures *all = NULL;
 	struct np_gate_options gate = {.profile = run->profile,
 	                               .start_marker = run->marker,
+	                               .some_ranks = run->n_targets && run->ranks,
 	                               .threads = run->options->threads,
 	                               .progress = run->options->progress};
 	if (run->search != run->prof_dir) { /* another file system, another clock */
@@ -214,7 +215,8 @@ static bool can_judge(const struct np_run *run)
 	bool any = false, tried = false;
 	for (size_t i = 0; i < run->dumps.all.n; i++) {
 		any |= run->dumps.all.v[i].complete;
-		tried |= run->dumps.all.v[i].raw && run->export_python;
+		tried |= run->dumps.all.v[i].msprof ||
+		         (run->dumps.all.v[i].raw && run->export_python);
 	}
 	return any || tried;
 }

@@ -314,18 +314,46 @@ static void read_status(struct np_run *run, const struct np_jval *root)
 	(void)np_jbool(np_jget(status, "stopped_after_capture"), &run->end.enough);
 }
 
-/* Does the launcher that wrote this still run, here? */
-static enum np_status check_over(const struct np_jval *root, const char *dir, struct np_err *err)
+/* Was this process started by the run in `dir`? Its environment tells. */
+static bool is_of_run(struct np_arena *arena, int64_t pid, const char *dir)
+{
+	char path[64];
+	np_str rest;
+	(void)snprintf(path, sizeof path, "/proc/%" PRId64 "/environ", pid);
+	const char *wanted = np_arena_printf(arena, "NPUPROF_INJECT=%s/inject.json", dir);
+	FILE *file = fopen(path, "re");
+	char text[1 << 16];
+	size_t n = file ? fread(text, 1, sizeof text, file) : 0;
+	if (file)
+		(void)fclose(file);
+	for (rest = (np_str){text, n}; wanted && rest.len;)
+		if (np_str_is(np_str_cut(rest, '\0', &rest), wanted))
+			return true;
+	return false;
+}
+
+/* Does the launcher that wrote this still run, here? Or its command? */
+static enum np_status check_over(struct np_arena *arena, const struct np_jval *root,
+                                 const char *dir, struct np_err *err)
 {
 	char host[256] = "";
 	int64_t pid = 0, ticks = 0;
 	(void)gethostname(host, sizeof host - 1);
 	if (!np_str_is(np_jstr(np_jget(root, "host")), host) ||
-	    !np_ji64(np_jget(root, "launcher_pid"), &pid) || pid <= 0 ||
-	    !np_ji64(np_jget(root, "launcher_start_ticks"), &ticks) || ticks < 0 ||
-	    np_str_is(np_jstr(np_jget(root, "state")), "finished") || start_ticks(pid) != ticks)
+	    np_str_is(np_jstr(np_jget(root, "state")), "finished"))
 		return NP_OK;
-	return np_err_set(err, NP_E_USAGE, dir, "it still runs: npuprof with pid %" PRId64, pid);
+	if (np_ji64(np_jget(root, "launcher_pid"), &pid) && pid > 0 &&
+	    np_ji64(np_jget(root, "launcher_start_ticks"), &ticks) && ticks >= 0 &&
+	    start_ticks(pid) == ticks)
+		return np_err_set(err, NP_E_USAGE, dir, "it still runs: npuprof with pid %" PRId64,
+		                  pid);
+	if (np_ji64(np_jget(root, "command_pid"), &pid) && pid > 0 &&
+	    is_of_run(arena, pid, np_run_absolute(arena, dir)))
+		return np_err_set(err, NP_E_USAGE, dir,
+		                  "npuprof is gone, but its command still runs: wait for it, or "
+		                  "kill -- -%" PRId64,
+		                  pid);
+	return NP_OK;
 }
 
 static int64_t count_of(const struct np_jval *root, const char *key, int64_t otherwise)
@@ -383,7 +411,7 @@ enum np_status np_run_read_json(struct np_run *run, struct np_run_options *optio
 	NP_TRY(np_json_parse_file(arena, path, NP_JSON_STRICT, &root, NULL, err));
 	if (root->type != NP_J_OBJECT || np_jstr(np_jget(root, "state")).len == 0)
 		return np_err_set(err, NP_E_FORMAT, path, "this is no run.json of npuprof");
-	NP_TRY(check_over(root, dir, err));
+	NP_TRY(check_over(arena, root, dir, err));
 	run->dir = np_run_absolute(arena, dir);
 	if (!run->dir)
 		return np_err_nomem(err);

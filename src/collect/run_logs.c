@@ -6,11 +6,12 @@
 #include "base/fs.h"
 #include "collect/run_internal.h"
 #include "gate/log_signs.h"
+#include "io/input.h"
 #include "npuprof/comm_log.h"
 
 /* operations of NP_COMM_OP_MAP from here on move nothing */
 enum { FIRST_NO_COLLECTIVE = 40 };
-enum { LOG_MAX_BYTES = 256 << 20, SHOWN_BYTES = 200 };
+enum { LINE_BYTES = 8192, SHOWN_BYTES = 200 };
 
 /* ── collectives ── */
 
@@ -96,32 +97,39 @@ static void tell_sign(struct np_run *run, const struct np_log_sign *sign,
 		np_finding_command(finding, "%s", sign->command);
 }
 
-void np_run_tell_log(struct np_run *run)
+/* The signs of all lines, however large the log is; a line counts by its first LINE_BYTES. */
+static void find_signs(struct np_run *run, np_str rest, struct seen_sign *seen)
 {
-	struct np_arena *arena = &run->report->arena;
-	np_str text = {NULL, 0}, rest;
-	struct seen_sign *seen = np_arena_zalloc(arena, np_log_n_signs() * sizeof *seen);
-	struct np_table *table = NULL;
-	size_t number = 0;
-	if (!seen || np_file_slurp(arena, run->log, LOG_MAX_BYTES, &text, NULL) != NP_OK ||
-	    text.len == 0)
-		return;
-	char *copy = np_arena_alloc(arena, text.len);
-	if (!copy)
-		return;
-	memcpy(copy, text.ptr, text.len);
-	rest = (np_str){copy, np_log_strip_ansi(copy, text.len)};
-	while (rest.len) {
-		np_str line = np_str_cut(rest, '\n', &rest);
-		size_t which = np_log_sign_of(line);
-		number++;
+	char line[LINE_BYTES];
+	for (size_t number = 1; rest.len; number++) {
+		np_str raw = np_str_cut(rest, '\n', &rest);
+		size_t len = raw.len < sizeof line ? raw.len : sizeof line;
+		if (len == 0)
+			continue;
+		memcpy(line, raw.ptr, len);
+		np_str plain = {line, np_log_strip_ansi(line, len)};
+		size_t which = np_log_sign_of(plain);
 		if (which == np_log_n_signs())
 			continue;
 		if (seen[which].lines++ == 0) {
 			seen[which].first = number;
-			seen[which].text = np_str_trim(line);
+			seen[which].text =
+				np_arena_dup(&run->report->arena,
+			                     np_str_sub(np_str_trim(plain), 0, SHOWN_BYTES));
 		}
 	}
+}
+
+void np_run_tell_log(struct np_run *run)
+{
+	struct np_input *input = NULL;
+	struct seen_sign *seen =
+		np_arena_zalloc(&run->report->arena, np_log_n_signs() * sizeof *seen);
+	struct np_table *table = NULL;
+	if (!seen || np_input_open(run->log, &input, NULL) != NP_OK)
+		return;
+	find_signs(run, np_input_whole(input), seen);
+	np_input_close(input);
 	for (size_t i = 0; i < np_log_n_signs(); i++) {
 		if (seen[i].lines == 0)
 			continue;

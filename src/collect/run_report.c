@@ -9,9 +9,10 @@
 #include "base/fs.h"
 #include "collect/export_dumps.h"
 #include "collect/run_internal.h"
+#include "gate/log_signs.h"
 #include "report/lang.h"
 
-enum { LOG_MAX_BYTES = 256 << 20, SHOWN_BYTES = 200 };
+enum { SHOWN_BYTES = 200 };
 
 /* ── commands to copy ── */
 
@@ -95,18 +96,25 @@ static const char *finish_command(struct np_run *run)
 
 /* ── how the command ended ── */
 
-/* The last line of a log that says something. */
-static np_str last_line(struct np_run *run, const char *path)
+/* The last line of a log that says something; only its end is read. */
+static const char *last_line(struct np_run *run, const char *path)
 {
-	np_str text;
-	if (np_file_slurp(&run->report->arena, path, LOG_MAX_BYTES, &text, NULL) != NP_OK)
-		return NP_STR("");
-	text = np_str_trim(text);
-	size_t at = text.len;
-	while (at && text.ptr[at - 1] != '\n')
+	char text[4096];
+	FILE *file = path ? fopen(path, "re") : NULL;
+	size_t n = 0;
+	if (file) {
+		if (fseek(file, -(long)sizeof text, SEEK_END) != 0)
+			rewind(file);
+		n = fread(text, 1, sizeof text, file);
+		(void)fclose(file);
+	}
+	np_str end = np_str_trim((np_str){text, np_log_strip_ansi(text, n)});
+	size_t at = end.len;
+	while (at && end.ptr[at - 1] != '\n' && end.ptr[at - 1] != '\r')
 		at--;
-	np_str line = np_str_from(text, at);
-	return np_str_sub(line, 0, line.len < SHOWN_BYTES ? line.len : SHOWN_BYTES);
+	np_str line = np_str_sub(end, at, SHOWN_BYTES);
+	const char *copy = np_arena_cstr(&run->report->arena, line);
+	return copy ? copy : "";
 }
 
 static const char *signal_name(int signal)
@@ -176,10 +184,13 @@ static void tell_end(struct np_run *run)
 		                            end->exit_status);
 		np_finding_detail(finding, "Its capture, if there is one, is judged below; a run "
 		                           "that fails is no base for figures.");
+		if (end->interrupted)
+			np_finding_evidence(finding, run->log, NULL, NULL,
+			                    "npuprof got signal %d and handed it on",
+			                    end->interrupted);
 		np_finding_command(finding, "tail -n 50 %s", np_shell_quote(run->report, run->log));
 	}
-	np_str line = last_line(run, run->log);
-	np_finding_evidence(finding, run->log, NULL, NULL, "%.*s", NP_FMT(line));
+	np_finding_evidence(finding, run->log, NULL, NULL, "%s", last_line(run, run->log));
 }
 
 static void tell_rest_of_end(struct np_run *run)
@@ -214,7 +225,7 @@ static void tell_rest_of_end(struct np_run *run)
 /* ── captures ── */
 
 static const struct np_column capture_columns[] = {
-	{"capture", "", NP_COL_TEXT, "directory *_ascend_pt"},
+	{"capture", "", NP_COL_TEXT, "directory *_ascend_pt, or PROF_* of msprof"},
 	{"deliverables", "", NP_COL_BOOL, "new ones of every wanted type are there"},
 	{"export", "", NP_COL_TEXT, "analyse, parser (below its decorator), or by itself"},
 	{"seconds", "s", NP_COL_REAL, "time of its export; - if several went together"},
@@ -226,16 +237,19 @@ static void tell_export_failed(struct np_run *run, const struct np_dump *dump)
 	                                               "the export of %s wrote nothing new",
 	                                               np_path_base(dump->path).ptr);
 	const char *log = np_path_join(&run->report->arena, run->log_dir, "export.log");
-	np_str line = last_line(run, log ? log : "");
 	run->failed = true;
 	np_finding_detail(finding, "Whatever it said: the deliverables are not there, or not newer "
 	                           "than the start of the run (R34, R35). The raw dump is kept.");
-	np_finding_evidence(finding, log, NULL, NULL, "%.*s", NP_FMT(line));
+	np_finding_evidence(finding, log, NULL, NULL, "%s", last_line(run, log));
 	np_finding_advice(finding,
 	                  "Is CANN's set_env.sh sourced, so that msprof is in PATH? Is there "
 	                  "room on the disk? Else copy the dump to a local disk (R62).");
-	np_finding_command(finding, "%s",
-	                   np_run_export_command(run, run->export_python, dump->path));
+	if (dump->msprof)
+		np_finding_command(finding, "msprof --export=on --output=%s",
+		                   np_shell_quote(run->report, dump->path));
+	else
+		np_finding_command(finding, "%s",
+		                   np_run_export_command(run, run->export_python, dump->path));
 }
 
 static void tell_raw_only(struct np_run *run, size_t raw)
@@ -253,7 +267,7 @@ static void tell_raw_only(struct np_run *run, size_t raw)
 	else
 		np_finding_detail(finding, "The export was not started, or was interrupted.");
 	for (size_t i = 0; i < run->dumps.all.n; i++)
-		if (!run->dumps.all.v[i].complete)
+		if (!run->dumps.all.v[i].complete && !run->dumps.all.v[i].msprof)
 			np_finding_evidence(finding, run->dumps.all.v[i].path, NULL, NULL, "%s",
 			                    "FRAMEWORK, PROF_*");
 	np_finding_advice(finding, "--python names the Python that has torch_npu.");
@@ -272,14 +286,13 @@ static void tell_captures(struct np_run *run)
 			np_cell_bool(table, dump->complete);
 			np_cell_cstr(table, dump->how);
 			np_cell_real(table, dump->seconds > 0 ? dump->seconds : NAN);
-			raw += !dump->complete;
+			raw += !dump->complete && !dump->msprof;
 		}
 	}
 	bool tried = run->export_python && !run->options->no_export;
-	if (raw && tried)
-		for (size_t i = 0; i < run->dumps.all.n; i++)
-			if (!run->dumps.all.v[i].complete)
-				tell_export_failed(run, &run->dumps.all.v[i]);
+	for (size_t i = 0; i < run->dumps.all.n; i++)
+		if (!run->dumps.all.v[i].complete && (tried || run->dumps.all.v[i].msprof))
+			tell_export_failed(run, &run->dumps.all.v[i]);
 	if (raw && !tried)
 		tell_raw_only(run, raw);
 	bool wanted = np_run_events_count(&run->events, "profiled") > 0 ||

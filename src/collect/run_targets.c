@@ -104,6 +104,36 @@ static void explain(struct np_run *run, const struct np_run_target *target,
 	}
 }
 
+/* Of those that were wanted, and of all: of those that had the target, some did not record. */
+static void tell_ranks(struct np_run *run)
+{
+	struct np_buf list = {.max_bytes = 4096};
+	size_t n = 0;
+	for (size_t i = 0; run->ranks && i < run->n_ranks; i++)
+		if (!np_run_events_recorded(&run->events, run->ranks[i]))
+			np_buf_printf(&list, n++ ? ", %" PRId64 : "%" PRId64, run->ranks[i]);
+	int64_t last = -1;
+	for (size_t i = 0; !run->ranks && i < run->events.all.n; i++) {
+		const struct np_run_event *event = &run->events.all.v[i];
+		if (strcmp(event->event, "wrapped") != 0 || event->rank == NP_NO_I64 ||
+		    event->rank == last || np_run_events_recorded(&run->events, event->rank))
+			continue;
+		last = event->rank;
+		np_buf_printf(&list, n++ ? ", %" PRId64 : "%" PRId64, last);
+	}
+	if (n) {
+		run->failed = true;
+		struct np_finding *finding = np_report_finding(
+			run->report, "RANK_NOT_RECORDED", NP_ERROR,
+			"%zu ranks that were to record did not: %s", n, list.ptr ? list.ptr : "");
+		np_finding_detail(finding,
+		                  "Their processes ended before their call, or there is no "
+		                  "such rank. The table of processes tells who was there.");
+		np_finding_command(finding, "%s", np_run_again(run, NULL));
+	}
+	np_buf_release(&list);
+}
+
 static const struct np_column target_columns[] = {
 	{"target", "", NP_COL_TEXT, "module:qualname"},
 	{"found_in", "", NP_COL_INT, "processes in which it was wrapped"},
@@ -131,6 +161,8 @@ void np_run_tell_targets(struct np_run *run)
 		np_cell_int(table, (int64_t)run->call);
 		np_cell_int(table, (int64_t)facts[i].profiled);
 	}
+	if (reached)
+		tell_ranks(run);
 	/* several targets are a choice: the first that reaches its call is recorded */
 	if (reached || np_run_events_count(&run->events, "no_torch_npu"))
 		return;

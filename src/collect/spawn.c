@@ -1,5 +1,6 @@
 #include "collect/spawn.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -124,6 +125,26 @@ static void stop_with_child(struct job *self)
 	send(self, SIGCONT);
 }
 
+static void find_terminal(struct job *self)
+{
+	bool ours = !self->spec->no_stdin && isatty(STDIN_FILENO) &&
+	            tcgetpgrp(STDIN_FILENO) == getpgrp();
+	self->terminal = ours ? STDIN_FILENO : -1;
+}
+
+/* The child wants the terminal. In the background nobody has it to give: then we stop as well,
+ * as any job does, until the shell brings us to the foreground. */
+static void wait_for_terminal(struct job *self)
+{
+	if (self->terminal < 0 && isatty(STDIN_FILENO)) {
+		(void)raise(SIGSTOP);
+		find_terminal(self);
+	}
+	lend_terminal(self);
+	if (self->lent)
+		send(self, SIGCONT);
+}
+
 static void on_signal(struct job *self, int signal)
 {
 	if (signal == SIGCHLD)
@@ -157,9 +178,8 @@ static void reap(struct job *self)
 	while (!self->dead && waitpid(self->end->pid, &status, WNOHANG | WUNTRACED) > 0) {
 		if (WIFSTOPPED(status)) {
 			int why = WSTOPSIG(status);
-			if ((why == SIGTTIN || why == SIGTTOU) && self->terminal >= 0) {
-				lend_terminal(self);
-				send(self, SIGCONT);
+			if (why == SIGTTIN || why == SIGTTOU) {
+				wait_for_terminal(self);
 			} else if (why == SIGTSTP && self->lent) {
 				stop_with_child(self);
 			}
@@ -249,6 +269,45 @@ static void pass_old_parts(struct job *self, np_ns now)
 		if (stream->part.len && now - stream->part_since >= (np_ns)PART_MS * 1000000)
 			pass_on(self, stream, stream->part.len);
 	}
+}
+
+/* ── the group ── */
+
+/* Is this process of the group, and more than a zombie that nobody has waited for? */
+static bool is_member(const char *name, pid_t group)
+{
+	char path[288], text[512];
+	int64_t pgrp = 0;
+	(void)snprintf(path, sizeof path, "/proc/%s/stat", name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		(void)close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	/* "pid (any name) S ppid pgrp …" */
+	const char *at = strrchr(text, ')');
+	np_str rest;
+	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
+		return false;
+	(void)np_str_cut(np_str_of(at + 4), ' ', &rest);
+	return np_str_to_i64(np_str_cut(rest, ' ', &rest), &pgrp) && pgrp == group;
+}
+
+static bool group_lives(pid_t group)
+{
+	if (kill(-group, 0) != 0)
+		return false;
+	DIR *proc = opendir("/proc");
+	bool lives = !proc; /* without /proc a zombie counts, too */
+	for (struct dirent *entry = proc ? readdir(proc) : NULL; entry && !lives;
+	     entry = readdir(proc))
+		lives = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		        is_member(entry->d_name, group);
+	if (proc)
+		(void)closedir(proc);
+	return lives;
 }
 
 /* ── the loop ── */
@@ -372,7 +431,7 @@ static void run_loop(struct job *self)
 		(void)kill(-self->end->pid, SIGKILL);
 	take_terminal(self);
 	drain(self);
-	self->end->group_left = kill(-self->end->pid, 0) == 0;
+	self->end->group_left = group_lives(self->end->pid);
 	self->end->seconds = seconds(self->dead_at - self->begin);
 }
 
@@ -483,13 +542,6 @@ static enum np_status open_log(struct job *self, struct np_err *err)
 	self->log_fd =
 		open(self->spec->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
 	return self->log_fd >= 0 ? NP_OK : np_err_sys(err, errno, self->spec->log, "open");
-}
-
-static void find_terminal(struct job *self)
-{
-	bool ours = !self->spec->no_stdin && isatty(STDIN_FILENO) &&
-	            tcgetpgrp(STDIN_FILENO) == getpgrp();
-	self->terminal = ours ? STDIN_FILENO : -1;
 }
 
 enum np_status np_spawn_run(const struct np_spawn *self, struct np_spawn_end *end,

@@ -32,6 +32,7 @@ struct np_gate_options {
 	double start_epoch;           /* seconds */
 	double tolerance_seconds;     /* files may be this much older than the start */
 	bool any_age;                 /* leave out the checks of freshness */
+	bool some_ranks;              /* only some were recorded, by wish: none is missing (R7) */
 	unsigned threads;             /* 0: all processors */
 	struct np_progress *progress; /* or NULL */
 };

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The injected hook in programs without torch: start-up, imports, the program itself."""
 import os
+import shutil
 import sys
 import zipfile
 
@@ -120,7 +121,9 @@ def shadows_nothing(tmp):
     same(names, {"sitecustomize.py", "npuprof_inject"}, "names")
     run = Run(tmp, {"mod.py": MOD, "main.py": SEVEN})
     env = run.env()
-    env["PYTHONPATH"] = PACKAGE + os.pathsep + PACKAGE + "/" + os.pathsep + env["PYTHONPATH"]
+    another = os.path.join(tmp, "another")  # a run inside of a run
+    shutil.copytree(PACKAGE, another)
+    env["PYTHONPATH"] = os.pathsep.join([PACKAGE, another, PACKAGE + "/", env["PYTHONPATH"]])
     same(run.run(env=env).stdout.splitlines()[-1] + "\n", OUT, "output")
     run.profiled()
 
@@ -221,6 +224,67 @@ def lazy_getattr(tmp):
     run.run()
     run.profiled()
     holds(run.one("not_found")["time"] <= run.one("wrapped")["time"], "first told as missing")
+
+
+def lazy_module(tmp):
+    """The same for a module object with a class of its own, as diffusers has; a function, too."""
+    files = {"pkg/__init__.py": """
+        import sys, types, importlib
+        class Lazy(types.ModuleType):
+            def __getattr__(self, name):
+                if name not in ("M", "g"):
+                    raise AttributeError(f"no {name}")
+                value = getattr(importlib.import_module("pkg.impl"), name)
+                setattr(self, name, value)
+                return value
+        lazy = Lazy(__name__)
+        lazy.__path__, lazy.__spec__, lazy.__file__ = __path__, __spec__, __file__
+        sys.modules[__name__] = lazy
+        """, "pkg/impl.py": """
+        class M:
+            def forward(self): return 1
+        def g(): return 2
+        """, "main.py": """
+        import pkg, sys
+        assert "pkg.impl" not in sys.modules
+        try:
+            pkg.nothing
+        except AttributeError as error:
+            assert str(error) == "no nothing"
+        from pkg import M, g
+        assert M is pkg.M and g is pkg.g
+        for _ in range(5): M().forward(); assert g() == 2
+        """}
+    for number, target in enumerate(("pkg:M.forward", "pkg:g")):
+        run = Run(os.path.join(tmp, str(number)), files, [target])
+        run.run()
+        run.profiled()
+        same(run.one("calls")["calls"], 5, "calls")
+
+
+def own_json(tmp):
+    """The JSON of light.py is that of json, whatever the value; and so are its errors."""
+    run = Run(tmp, {"main.py": r"""
+        import json, math
+        from npuprof_inject import light
+        values = [None, True, False, 0, -7, 10**30, 0.1, -1.5e300, "", "a\u00e9\U0001f600\n\"\\",
+                  "\ud800", [], {}, [1, [2, {"a": [None]}]], {"b": {"c": "d"}}, "\x00\x1f"]
+        for value in values:
+            text = json.dumps(value)
+            assert light.dumps(value) == text, value
+            assert light.loads(text) == value and light.loads(" \n" + text + " ") == value
+            assert type(light.loads(text)) is type(value)
+        assert json.loads(light.dumps({"x": math.inf, "y": {3}, "z": (1,), 4: object})) == {
+            "x": "inf", "y": [3], "z": [1], "4": str(object)}
+        for text in ("", "{", "[1,]", "{} {}", "nul", "'a'"):
+            try:
+                light.loads(text)
+            except json.JSONDecodeError:
+                continue
+            raise AssertionError(text)
+        """})
+    run.run(code=0)
+    run.one("end", exit=None)
 
 
 def set_later(tmp):
@@ -355,7 +419,7 @@ def under_a_debugger(tmp):
 
 CASES = [syntax, third_call, not_asked, no_site, bad_config, unwritable_events,
          chained_sitecustomize, raising_sitecustomize, exiting_sitecustomize, shadows_nothing,
-         reexported, circular, reloaded, lazy_import, zip_and_namespace, lazy_getattr, set_later,
+         reexported, circular, reloaded, lazy_import, zip_and_namespace, lazy_getattr, lazy_module, own_json, set_later,
          foreign_finder, import_fails, main_function, main_module, main_is_not_imported_module,
          main_missing, under_a_debugger]
 

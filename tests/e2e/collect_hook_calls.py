@@ -284,6 +284,58 @@ def exit_inside_call(tmp):
     run.profiled(steps=1, early="SystemExit in the call")
 
 
+def exit_of_a_daemon(tmp):
+    """The program ends while a thread is inside of the profiled call."""
+    run = Run(tmp, {"mod.py": """
+        import threading
+        inside, forever = threading.Event(), threading.Event()
+        def f(n):
+            if n == 2:
+                inside.set()
+                forever.wait()
+        """, "main.py": """
+        import mod, threading
+        threading.Thread(target=lambda: [mod.f(n) for n in range(5)], daemon=True).start()
+        mod.inside.wait()
+        """}, active=2)
+    run.run()
+    run.profiled(steps=1, early="the process ends")
+
+
+def interrupted(tmp):
+    """Ctrl-C inside of the call comes to the program as it does without us."""
+    run = Run(tmp, {"mod.py": """
+        import os, signal
+        def f(n):
+            if n == 2: os.kill(os.getpid(), signal.SIGINT)
+            return n
+        """, "main.py": """
+        import mod
+        for n in range(5):
+            try:
+                assert mod.f(n) == n and n != 2
+            except KeyboardInterrupt:
+                assert n == 2
+        """}, active=2)
+    run.run()
+    run.profiled(steps=1, early="KeyboardInterrupt in the call")
+
+
+def call_at_exit(tmp):
+    """Calls of the target by what the program does at its exit count as others."""
+    run = Run(tmp, {"mod.py": MOD, "sitecustomize.py": """
+        import atexit
+        def last():
+            import mod
+            assert [mod.f(i) for i in range(5)] == [2, 3, 4, 5, 6]
+            print("called")
+        atexit.register(last)
+        """, "main.py": "import mod"})
+    holds(run.run().stdout.endswith("called\n"), "output")
+    run.profiled()
+    same(run.one("calls")["calls"], 5, "calls")
+
+
 def killed(tmp):
     """os._exit and kill -9: what was told is complete, and there is no end."""
     for number, last in enumerate(("os._exit(0)", "os.kill(os.getpid(), 9)")):
@@ -572,7 +624,8 @@ def interactive(tmp):
 
 CASES = [looks_the_same, kinds, refused, same_function_twice, coroutine, generators,
          async_generators, active_window, exception_in_window, uncaught_exception, exit_in_window,
-         exit_inside_call, killed, threads, thread_per_request, phases, no_torch_npu,
+         exit_inside_call, exit_of_a_daemon, interrupted, call_at_exit, killed, threads,
+         thread_per_request, phases, no_torch_npu,
          broken_torch_npu, msprof_env, ranks, settings, never_reached, replaced, forked,
          fork_in_window, multiprocessing_methods, multiprocessing_exit, wrappers,
          closed_descriptors, broken_collectives, interactive]

@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import pty
+import resource
 import select
 import shutil
 import signal
@@ -163,9 +164,7 @@ def one_command(suite, tmp):
     marker = os.stat(f"{run}/.start_marker").st_mtime_ns
     out, = glob.glob(f"{run}/prof/*_ascend_pt/ASCEND_PROFILER_OUTPUT")
     assert all(os.stat(f"{out}/{name}").st_mtime_ns >= marker for name in os.listdir(out))
-    # a second run has a directory of its own
-    home.run("--target", TARGET)
-    assert len(home.dirs()) == 2, home.dirs()
+
 
 
 def all_ranks(suite, tmp):
@@ -181,6 +180,23 @@ sys.exit(max([child.wait() for child in [subprocess.Popen(
     report = home.run("--target", TARGET, "--ranks", "all", "--warmup", "2", command=command)
     assert len(rows(report, "captures")) == 2 and report["verdict"] == "PASS", report
     assert sorted(row["rank"] for row in rows(report, "processes") if row["recorded"]) == [0, 1]
+    # rank 0 alone, as it is by default, is a whole capture (R7)
+    report = home.run("--target", TARGET, "--warmup", "2", command=command)
+    assert len(rows(report, "captures")) == 1 and report["verdict"] == "PASS", report
+    assert codes(report, "info") == ["RANK_MISSING"], codes(report)
+    # one that was asked for and is not there is none
+    report = home.run("--target", TARGET, "--ranks", "0-2", command=command, status=1)
+    assert "did not: 2" in finding(report, "RANK_NOT_RECORDED")["title"], report
+
+
+def own_directories(suite, tmp):
+    """Runs of one second, side by side, never share a directory."""
+    home = Home(suite, tmp)
+    runs = [home.start("--target", TARGET, "--name", "same", command=[home.python, "infer.py"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
+    assert [run.wait(60) for run in runs] == [0] * 4
+    assert len(home.dirs()) == 4, home.dirs()
+    assert all(len(os.listdir(f"{run}/prof")) == 1 for run in home.dirs())
 
 
 def configuration(suite, tmp):
@@ -318,6 +334,22 @@ with p.profile(schedule=p.schedule(wait=0, warmup=0, active=1, repeat=1), record
     assert len(rows(report, "captures")) == 1 and report["verdict"] == "PASS", report
     assert rows(report, "captures")[0]["export"] == "by itself", report
     assert len(os.listdir(watched)) == 2
+
+
+def msprof_is_watched(suite, tmp):
+    """A command that is msprof: PROF_* is judged; what it did not export is told."""
+    home = Home(suite, tmp)
+    synth = f"{suite.npuprof} synth {tmp}/set --ranks 1 -f msprof --force " \
+        f"--start-epoch $(date +%s)"
+    report = home.run("--watch", f"{tmp}/set", command=["sh", "-c", synth])
+    assert [os.path.basename(row["capture"])[:5] for row in rows(report, "captures")] == [
+        "PROF_"], report
+    dump = rows(report, "captures")[0]["capture"]
+    # the same, collected only
+    collect = f"mkdir -p {tmp}/raw && cp -r {dump} {tmp}/raw && " \
+        f"rm -r {tmp}/raw/PROF_*/mindstudio_profiler_output"
+    report = home.run("--watch", f"{tmp}/raw", command=["sh", "-c", collect], status=1)
+    assert "msprof --export=on" in finding(report, "EXPORT_FAILED")["command"], report
 
 
 # ── ends ──
@@ -494,6 +526,8 @@ def launcher_dies(suite, tmp):
     process.kill()
     process.wait()
     assert home.last()["state"] == "running"
+    done = suite.call("run", "--finish", run, env=home.env, check=2)
+    assert "its command still runs" in done.stderr, done
     os.killpg(child, signal.SIGKILL)
     done = suite.call("run", "--finish", run, "--json", "--python", home.python, env=home.env,
                       check=3)
@@ -606,6 +640,22 @@ def closed_terminal(suite, tmp):
     assert "step 7" in open(f"{home.dirs()[0]}/log/run.log").read()
 
 
+def log_cannot_grow(suite, tmp):
+    """As on a full disk: the command goes on, its capture counts, and the report says so."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, 4_000_000))
+
+    home = Home(suite, tmp)
+    home.run("--target", TARGET)  # fills the cache of the stand-in
+    home.write("loud.py", INFER + "\nfor i in range(60000):\n    print('x' * 99)\n")
+    process = home.start("--target", TARGET, "--json", command=[home.python, "loud.py"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=limit)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, out
+    assert "LOG_INCOMPLETE" in codes(json.loads(out)), out
+
+
 def signs_in_the_log(suite, tmp):
     home = Home(suite, tmp)
     home.write("noisy.py", INFER + r"""
@@ -699,12 +749,12 @@ def on_a_terminal(suite, tmp):
     assert os.waitstatus_to_exitcode(status) == 0, status
 
 
-CASES = (one_command, all_ranks, configuration, exit_statuses, usage, out_cannot_be_written,
-         exports_that_lie, without_torch_npu, old_output_is_none, killed_after_capture,
+CASES = (one_command, own_directories, all_ranks, configuration, exit_statuses, usage, out_cannot_be_written,
+         exports_that_lie, without_torch_npu, old_output_is_none, msprof_is_watched, killed_after_capture,
          killed_while_recording, time_limit, interrupts, server_is_stopped,
          http_service_with_spawned_worker, terminated, stopped_and_continued, launcher_dies,
          leftovers_are_told, target_not_reached, pre_check, odd_words_and_paths, much_output,
-         closed_terminal, signs_in_the_log, hook_can_be_off, collectives, presets, on_a_terminal)
+         closed_terminal, log_cannot_grow, signs_in_the_log, hook_can_be_off, collectives, presets, on_a_terminal)
 
 
 def main():

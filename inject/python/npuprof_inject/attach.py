@@ -44,23 +44,31 @@ def _put(target, holder, name, raw):
 
 
 def hook_getattr(target, module):
-    """PEP 562: what the module's __getattr__ makes is wrapped when the program asks for it."""
-    getter = vars(module).get("__getattr__") if isinstance(module, types.ModuleType) else None
-    if getter is None or getattr(getter, "_npuprof", False):
+    """What the module's __getattr__ makes is wrapped when the program asks for it.
+
+    Its own (PEP 562), or that of its type, as the lazy modules of some packages have.
+    """
+    if not isinstance(module, types.ModuleType):
         return
-    first, _, rest = target.qualname.partition(".")
+    getter = vars(module).get("__getattr__")
+    if getter is None and hasattr(type(module), "__getattr__"):
+        def getter(name):
+            return type(module).__getattr__(module, name)
+    if getter is None:
+        return
+    first = target.qualname.partition(".")[0]
 
     def __getattr__(name):
         value = getter(name)
-        if name != first:
-            return value
-        with events.guard("__getattr__ of %s" % target.module):
-            holder = find.Names({name: value})
-            attempt(target, holder)
-            value = vars(holder)[name]
+        if name == first:
+            with events.guard("__getattr__ of %s" % target.module):
+                made = find.Names({name: value})
+                attempt(target, made)
+                value = vars(made)[name]
+                if name in vars(module):  # it keeps what it made
+                    vars(module)[name] = value
         return value
-    __getattr__._npuprof = True
-    module.__getattr__ = __getattr__
+    vars(module)["__getattr__"] = __getattr__
 
 
 def is_in_place(target):

@@ -16,6 +16,8 @@ from .find import Names
 
 NEWLOCALS = 0x2  # of a code object: a function, not the body of a class
 
+_NAMES = ("<module>", "_bootstrap")
+
 _targets = []
 _calls = {}  # target: its attempt and its not_found
 
@@ -59,6 +61,8 @@ def _wanted(frame):
 
 def _on_call(frame, event, arg):
     """The trace function: of all frames, picks the program's. What it raised would end the program."""
+    if frame.f_code.co_name not in _NAMES:  # all but a few
+        return None
     try:
         return _pick(frame)
     except Exception as error:

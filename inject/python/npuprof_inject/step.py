@@ -227,10 +227,10 @@ def _make(profiler, settings):
     metrics = settings.aic_metrics
     if settings.level in ("Level0", "Level_none"):  # has none, and says so in a warning
         metrics = "AiCoreNone"
-    kinds = {"text": "Text", "db": "Db"}
+    export = list(settings.export_type)
     config = profiler._ExperimentalConfig(
         profiler_level=level, aic_metrics=getattr(profiler.AiCMetrics, metrics),
-        export_type=[getattr(profiler.ExportType, kinds[one]) for one in settings.export_type])
+        export_type=export if len(export) > 1 else export[0])  # older ones know no list
     os.makedirs(settings.prof_dir, mode=0o750, exist_ok=True)
     return profiler.profile(
         activities=[profiler.ProfilerActivity.CPU, profiler.ProfilerActivity.NPU],

@@ -9,7 +9,7 @@ import itertools
 import os
 import sys
 
-from . import config, events, imports, mainmod, phase
+from . import config, events, imports, mainmod, phase, step
 from .find import Missing, everywhere as _everywhere, find as _find, not_found  # noqa: F401
 
 _all = []
@@ -77,6 +77,8 @@ class _Watch:
         if problem is None:
             return
         not_found(self.target, module, problem)
+        if module is self.waiting:
+            return
         attach().hook_getattr(self.target, module)
         if self.waiting is None:
             imports.retry(self.again)
@@ -96,13 +98,14 @@ def attempt(target, module):
 
 def attach():
     """The module that is needed only where a target is."""
-    from . import attach as module, step
+    from . import attach as module
     step.setup(_settings, _all)
     return module
 
 
 def _tell_calls():
     for target in _all:
+        target.limit = step.NEVER  # what is called now is the end of the program
         with events.guard("exit"):
             if not target.same_as and not target.made and not target.reasons:
                 _never_imported(target)

@@ -57,6 +57,9 @@ def write_raw(path, info, metadata, steps, activities):
     rank = rank_of_process()
     if rank is not None:
         info["rank_id"] = rank
+        metadata.setdefault("parallel_group_info", {"group_name_0": {
+            "group_name": "default_group", "group_rank": int(rank),
+            "global_ranks": list(range(world_size()))}})
     if "CPU" in activities:
         ranges = "".join(f"ProfilerStep#{step}\n" for step in steps)
         _save(f"{path}/FRAMEWORK/torch.op_range", ranges)
