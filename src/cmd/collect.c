@@ -11,7 +11,7 @@ struct options {
 	struct np_remote_options remote;
 	struct np_run_words run;
 	struct np_opt_list arms, env;
-	const char *out, *hosts_from, *workspace, *deploy, *chdir, *devices, *set_env, *port_range,
+	const char *out, *container, *workspace, *deploy, *chdir, *devices, *set_env, *port_range,
 		*remote_npuprof, *resume;
 	double poll, patience;
 	bool span_groups, no_pull, keep_raw, selftest;
@@ -25,8 +25,6 @@ static const struct np_option options[] = {
 	{"out", 0, NP_OPT_STRING, AT(out), "DIR", "directory here (default: npuprof-collect)"},
 	{"resume", 0, NP_OPT_STRING, AT(resume), "DIR",
          "go on where a collect into DIR was ended; no HOST, no command"},
-	{"hosts-from", 0, NP_OPT_STRING, AT(hosts_from), "FILE",
-         "hosts, one list per line; - is stdin"},
 	{"workspace", 0, NP_OPT_STRING, AT(workspace), "DIR",
          "directory there (default: ~/npuprof)"},
 	{"deploy", 0, NP_OPT_STRING, AT(deploy), "PATH",
@@ -53,7 +51,9 @@ static const struct np_option options[] = {
          "that a lost connection may stay lost (default: 600)"},
 	{"selftest", 0, NP_OPT_FLAG, AT(selftest), NULL, "judge fixtures with known answers"},
 	NP_RUN_OPTIONS(struct options, run),
-	NP_REMOTE_OPTIONS(struct options, remote),
+	{"container", 0, NP_OPT_STRING, AT(container), "NAME",
+         "in this container there; docker:NAME or podman:NAME choose"},
+	NP_REMOTE_OPTIONS(AT(remote)),
 };
 
 static void say(const char *line)
@@ -66,10 +66,7 @@ static enum np_status name_hosts(const struct np_call *call, struct np_hosts *ho
                                  struct np_err *err)
 {
 	const struct options *own = call->options;
-	if (call->argc)
-		NP_TRY(np_hosts_parse(hosts, np_str_of(call->argv[0]), "HOST", err));
-	if (own->hosts_from)
-		NP_TRY(np_hosts_read(hosts, own->hosts_from, err));
+	NP_TRY(np_remote_hosts(&own->remote, call->argc ? call->argv[0] : NULL, hosts, err));
 	const char **names = np_arena_zalloc(arena, (hosts->v.n + 1) * sizeof *names);
 	if (!names)
 		return np_err_nomem(err);
@@ -101,7 +98,7 @@ static void translate(const struct np_call *call, struct np_collect_options *out
 	const struct options *own = call->options;
 	*out = (struct np_collect_options){
 		.out = own->out ? own->out : "npuprof-collect",
-		.container = own->remote.container,
+		.container = own->container,
 		.workspace = own->workspace,
 		.deploy = own->deploy,
 		.chdir = own->chdir,
@@ -138,7 +135,8 @@ static enum np_status begin_new(const struct np_call *call, struct np_hosts *hos
 		return np_err_set(err, NP_E_USAGE, NULL,
 		                  "no command was given: npuprof collect HOST [options] -- CMD "
 		                  "(npuprof help collect)");
-	NP_TRY(np_remote_ssh(&own->remote, todo->cancel, report, &ssh, err));
+	NP_TRY(np_remote_ssh(call, &own->remote, todo->cancel, report, &ssh, err));
+	todo->retry = ssh.retry;
 	NP_TRY(name_hosts(call, hosts, &todo->hosts, &report->arena, err));
 	NP_TRY(run_words(call, &report->arena, &todo->run, err));
 	return np_collect(todo, report, err);

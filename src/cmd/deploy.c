@@ -6,7 +6,7 @@
 struct options {
 	struct np_remote_options remote;
 	struct np_opt_list excludes;
-	const char *workspace, *name;
+	const char *workspace, *name, *container;
 	bool delete_extra, dry_run, keep_crlf, no_default_excludes;
 };
 
@@ -23,7 +23,9 @@ static const struct np_option options[] = {
 	{"delete", 0, NP_OPT_FLAG, AT(delete_extra), NULL, "remove what is there and not here"},
 	{"keep-crlf", 0, NP_OPT_FLAG, AT(keep_crlf), NULL, "send text files with CRLF as they are"},
 	{"dry-run", 0, NP_OPT_FLAG, AT(dry_run), NULL, "only tell what would be done"},
-	NP_REMOTE_OPTIONS(struct options, remote),
+	{"container", 0, NP_OPT_STRING, AT(container), "NAME",
+         "in this container there; docker:NAME or podman:NAME choose"},
+	NP_REMOTE_SSH_OPTIONS(AT(remote)),
 };
 
 enum { MAX_EXCLUDES = NP_OPT_MAX_LIST + 16 };
@@ -61,11 +63,11 @@ static enum np_status deploy(const struct np_call *call, const struct np_hosts *
 		return np_err_set(err, NP_E_USAGE, NULL, "--workspace DIR says where to");
 	if (hosts->v.n != 1)
 		return np_err_set(err, NP_E_USAGE, call->argv[0], "one host, please");
-	if (own->remote.container) {
-		NP_TRY(np_container_parse(own->remote.container, &container, err));
+	if (own->container) {
+		NP_TRY(np_container_parse(own->container, &container, err));
 		todo.place.container = &container;
 	}
-	NP_TRY(np_remote_ssh(&own->remote, cancel, report, &ssh, err));
+	NP_TRY(np_remote_ssh(call, &own->remote, cancel, report, &ssh, err));
 	NP_TRY(np_transport_ssh(&hosts->v.v[0], &ssh, &transport, err));
 	np_report_input(report, call->argv[1]);
 	enum np_status status = np_deploy(transport, &todo, report, err);

@@ -2,15 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/cmd.h"
+#include "cmd/remote.h"
 #include "collect/devices.h"
 #include "collect/interrupt.h"
 
 struct options {
-	const char *container, *from, *hosts_from, *ssh_config;
-	struct np_opt_list ssh_options;
+	struct np_remote_options remote;
+	const char *container, *from;
 	uint64_t pick, max_used, timeout;
-	bool span, env, insecure;
+	bool span, env;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -21,28 +21,21 @@ static const struct np_option options[] = {
 	{"span-groups", 0, NP_OPT_FLAG, AT(span), NULL,
          "--pick: from several groups when none has enough"},
 	{"env", 0, NP_OPT_FLAG, AT(env), NULL,
-         "--pick: print only ASCEND_RT_VISIBLE_DEVICES=…, for eval"},
+         "--pick: print only ASCEND_RT_VISIBLE_DEVICES=…, for export"},
 	{"max-used-mb", 0, NP_OPT_UINT, AT(max_used), "MB",
          "memory in use of a free device (default: 4096 or 10 %)"},
 	{"container", 0, NP_OPT_STRING, AT(container), "NAME",
          "ask in this container; docker:NAME or podman:NAME choose"},
 	{"from", 0, NP_OPT_STRING, AT(from), "FILE", "a recorded output of npu-smi; - is stdin"},
-	{"hosts-from", 0, NP_OPT_STRING, AT(hosts_from), "FILE", "hosts, a list per line"},
 	{"timeout", 0, NP_OPT_UINT, AT(timeout), "SECONDS", "of npu-smi (default: 60)"},
-	{"ssh-config", 0, NP_OPT_STRING, AT(ssh_config), "FILE", "instead of ~/.ssh/config"},
-	{"ssh-option", 0, NP_OPT_LIST, AT(ssh_options), "NAME=VALUE", "as ssh -o"},
-	{"insecure-accept-host-key", 0, NP_OPT_FLAG, AT(insecure), NULL,
-         "take the key of a host that is not known yet"},
+	NP_REMOTE_OPTIONS(AT(remote)),
 };
 
 static enum np_status read_hosts(const struct np_call *call, struct np_hosts *hosts,
                                  struct np_err *err)
 {
 	const struct options *own = call->options;
-	if (call->argc)
-		NP_TRY(np_hosts_parse(hosts, np_str_of(call->argv[0]), "HOST", err));
-	if (own->hosts_from)
-		NP_TRY(np_hosts_read(hosts, own->hosts_from, err));
+	NP_TRY(np_remote_hosts(&own->remote, call->argc ? call->argv[0] : NULL, hosts, err));
 	if (own->from && (hosts->v.n || own->container))
 		return np_err_set(err, NP_E_USAGE, NULL,
 		                  "--from reads a file: it asks no host and no container");
@@ -58,13 +51,9 @@ static enum np_status ask(const struct np_call *call, const struct np_hosts *hos
                           const atomic_bool *cancel, struct np_report *report, struct np_err *err)
 {
 	const struct options *own = call->options;
-	struct np_container container;
-	const struct np_ssh_options ssh = {
-		.config = own->ssh_config,
-		.options = own->ssh_options.v, /* zeroed behind the last one */
-		.accept_unknown_host_key = own->insecure,
-		.cancel = cancel,
-	};
+	struct np_container container = {0};
+	struct np_ssh_options ssh;
+	NP_TRY(np_remote_ssh(call, &own->remote, cancel, report, &ssh, err));
 	const struct np_devices_options devices = {
 		.hosts = hosts,
 		.ssh = &ssh,
@@ -76,14 +65,8 @@ static enum np_status ask(const struct np_call *call, const struct np_hosts *hos
 		.span = own->span,
 		.at_once = (unsigned)call->common->jobs,
 	};
-	if (own->ssh_options.n == NP_OPT_MAX_LIST)
-		return np_err_set(err, NP_E_USAGE, NULL, "too many --ssh-option");
 	if (own->container)
 		NP_TRY(np_container_parse(own->container, &container, err));
-	if (own->insecure)
-		np_report_note(report,
-		               "--insecure-accept-host-key: keys of unknown hosts were taken "
-		               "without a look at their fingerprints");
 	return np_devices_report(&devices, report, err);
 }
 
@@ -129,7 +112,7 @@ static int run(const struct np_call *call)
 
 static const char *const examples[] = {
 	"npuprof devices --pick 4",
-	"eval \"export $(npuprof devices --pick 2 --env)\"",
+	"e=$(npuprof devices --pick 2 --env) && export \"$e\"",
 	"npuprof devices 'node[01-16]' --pick 8 --container train",
 	"npu-smi info | npuprof devices --from -",
 	NULL,

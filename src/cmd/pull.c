@@ -13,7 +13,7 @@
 struct options {
 	struct np_remote_options remote;
 	struct np_opt_list only;
-	const char *ranks, *arm;
+	const char *ranks, *arm, *container;
 	uint64_t connections, shard_mb;
 	bool no_compress, preserve, md5, force, dry_run, verify;
 };
@@ -37,7 +37,9 @@ static const struct np_option options[] = {
 	{"arm", 0, NP_OPT_STRING, AT(arm), "NAME", "what the capture stands for in a comparison"},
 	{"force", 0, NP_OPT_FLAG, AT(force), NULL, "write over files that are not the same"},
 	{"dry-run", 0, NP_OPT_FLAG, AT(dry_run), NULL, "only tell what would be fetched"},
-	NP_REMOTE_OPTIONS(struct options, remote),
+	{"container", 0, NP_OPT_STRING, AT(container), "NAME",
+         "in this container there; docker:NAME or podman:NAME choose"},
+	NP_REMOTE_SSH_OPTIONS(AT(remote)),
 };
 
 /* ── connections ── */
@@ -115,14 +117,14 @@ static enum np_status fetch(const struct np_call *call, struct way *way, struct 
 		.cancel = way->cancel,
 	};
 	struct np_pull_link link = {.open = open_way, .ctx = way};
-	NP_TRY(np_remote_ssh(&own->remote, way->cancel, report, &way->ssh, err));
+	NP_TRY(np_remote_ssh(call, &own->remote, way->cancel, report, &way->ssh, err));
 	NP_TRY(np_remote_path_parse(arena, call->argv[0], &from, err));
 	NP_TRY(find_way(way, &from, err));
 	NP_TRY(split_only(own, arena, only, &pull.n_only, err));
 	if (own->shard_mb > 65536)
 		return np_err_set(err, NP_E_USAGE, NULL, "--shard-size: at most 65536");
-	if (own->remote.container) {
-		NP_TRY(np_container_parse(own->remote.container, &container, err));
+	if (own->container) {
+		NP_TRY(np_container_parse(own->container, &container, err));
 		link.place.container = &container;
 	}
 	if (own->ranks)

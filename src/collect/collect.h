@@ -54,6 +54,7 @@ struct np_collect_options {
 	/* not kept for --resume */
 	const atomic_bool *cancel;     /* Ctrl-C: the runs are ended, what exists is fetched */
 	void (*say)(const char *line); /* called from several threads, never two at once */
+	struct np_retry retry;         /* tells of repetitions */
 	double poll_s;                 /* 0: 2 */
 	double patience_s;             /* without a connection; 0: 600 */
 	unsigned threads;

@@ -184,7 +184,8 @@ enum np_status collect_plan_resolve(struct collect *self, struct np_err *err)
 		(struct np_ssh_options){.config = options->ssh_config,
 	                                .options = options->ssh_options,
 	                                .accept_unknown_host_key = options->accept_unknown_host_key,
-	                                .cancel = options->cancel};
+	                                .cancel = options->cancel,
+	                                .retry = options->retry};
 	self->together = self->hosts.v.n > 1 && names_others(options->command);
 	return NP_OK;
 }

@@ -48,7 +48,9 @@ static bool put(const char *dir, const char *name, const char *text)
 static bool make(const char *home, const struct fixture *fixture)
 {
 	char out[PATH_BYTES];
-	const char *units = fixture->no_units ? "" : ",aiv_vec_ratio,aic_mac_ratio,aiv_mte2_ratio,aiv_mte3_ratio";
+	const char *units = fixture->no_units
+	                            ? ""
+	                            : ",aiv_vec_ratio,aic_mac_ratio,aiv_mte2_ratio,aiv_mte3_ratio";
 	const char *values = fixture->no_units ? "" : ",0.1,0.8,0.5,0.2";
 	char table[1024];
 	if (snprintf(out, sizeof out, "%s/ASCEND_PROFILER_OUTPUT", home) >= (int)sizeof out ||
@@ -63,7 +65,9 @@ static bool make(const char *home, const struct fixture *fixture)
 	           "[{\"ph\": \"X\", \"name\": \"MatMul_0\", \"pid\": 1, \"tid\": 2, \"ts\": "
 	           "\"1700000000000000.125\", \"dur\": 12.5}]") &&
 	       put(home, "profiler_info_0.json",
-	           "{\"config\": {\"common_config\": {\"activities\": [\"ProfilerActivity.NPU\"]}, "
+	           "{\"config\": {\"common_config\": {\"activities\": [\"ProfilerActivity.NPU\"], "
+	           "\"schedule\": {\"wait\": 0, \"active\": 1, \"warmup\": 1, \"repeat\": 1, "
+	           "\"skip_first\": 0}}, "
 	           "\"experimental_config\": {\"_profiler_level\": \"Level1\", \"_aic_metrics\": "
 	           "\"ACL_AICORE_PIPE_UTILIZATION\"}}, \"rank_id\": 0}");
 }

@@ -59,7 +59,7 @@ static const char prepare_script[] =
 	"cd -- \"$w\"\n"
 	"if [ -L \"./$2\" ]; then echo \"$2 is a link there\" >&2; exit 71; fi\n"
 	"if [ -e \"./$2\" ] && ! [ -d \"./$2\" ]; then echo \"$2 is a file there\" >&2; exit 71; "
-        "fi\n"
+	"fi\n"
 	"find . -maxdepth 1 -name '.npuprof-deploy-*' -mmin +60 -exec rm -rf -- {} + || :\n"
 	"printf '%s' \"$(pwd -P)\"\n";
 
@@ -199,7 +199,7 @@ static const char stage_script[] =
 	"cp -al -- \"./$2\" \"$new/tree\" 2>/dev/null || { rm -rf -- \"$new/tree\"; "
 	"cp -a -- \"./$2\" \"$new/tree\"; }\n"
 	"else mkdir -- \"$new/tree\"; fi\n"
-	"tar -x -z --unlink-first $4 --no-same-owner -f - -C \"$new/tree\"\n";
+	"tar -x -z --unlink-first ${4:+--recursive-unlink} --no-same-owner -f - -C \"$new/tree\"\n";
 
 static const char delete_script[] =
 	"cd -- \"$1/.npuprof-deploy-$2/tree\" && xargs -0 rm -f -- && "

@@ -1,5 +1,6 @@
 /*
- * The chosen files as a tar, by libarchive.
+ * The chosen files as a tar, by libarchive. GNU tar keeps names as bytes; pax would want to know
+ * their character set.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -42,7 +43,7 @@ static enum np_status add(struct archive *tar, const struct np_deploy_tree *tree
 
 static enum np_status open_tar(struct archive *tar, int fd, struct np_err *err)
 {
-	if (archive_write_set_format_pax_restricted(tar) != ARCHIVE_OK ||
+	if (archive_write_set_format_gnutar(tar) != ARCHIVE_OK ||
 	    archive_write_add_filter_gzip(tar) != ARCHIVE_OK ||
 	    archive_write_set_options(tar, "gzip:compression-level=1") != ARCHIVE_OK ||
 	    archive_write_open_fd(tar, fd) != ARCHIVE_OK)

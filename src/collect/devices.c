@@ -27,15 +27,26 @@ struct work {
 
 /* ── asking ── */
 
+static enum np_status failed(const struct np_outcome *outcome, const char *where,
+                             struct np_err *err)
+{
+	np_str said = np_str_trim(np_buf_str(&outcome->err)), rest;
+	said = np_str_trim(np_str_cut(said, '\n', &rest));
+	if (said.len > 300)
+		said.len = 300;
+	return np_err_set(err, outcome->status == 127 ? NP_E_NOTFOUND : NP_E_IO, where,
+	                  "npu-smi info: exit status %d: %.*s", outcome->status, NP_FMT(said));
+}
+
 enum np_status np_devices_ask(struct np_transport *transport, const struct np_container *container,
                               uint64_t timeout_ms, struct np_npu_set *out, struct np_err *err)
 {
 	/* where only root has it in PATH */
 	static const char script[] =
 		"PATH=$PATH:/usr/local/bin:/usr/local/sbin:/usr/sbin; export PATH; LC_ALL=C; "
-	        "export "
+		"export "
 		"LC_ALL; command -v npu-smi >/dev/null || { echo 'there is no npu-smi in PATH' "
-	        ">&2; "
+		">&2; "
 		"exit 127; }; npu-smi info; s=$?; echo; npu-smi info -m 2>/dev/null; echo; npu-smi "
 		"info -t topo 2>/dev/null; exit $s";
 	const char *const plain[] = {"sh", "-c", script, NULL};
@@ -60,12 +71,8 @@ enum np_status np_devices_ask(struct np_transport *transport, const struct np_co
 		np_str text = np_buf_str(&outcome.out);
 		status = np_npu_parse(text, transport->name, out, &own);
 		/* a table is a table, whatever npu-smi thinks of its success */
-		if (status != NP_OK && outcome.status != 0 && !out->has_table && text.len < 3)
-			status = np_err_set(&own, outcome.status == 127 ? NP_E_NOTFOUND : NP_E_IO,
-			                    transport->name, "npu-smi info: exit status %d: %.*s",
-			                    outcome.status,
-			                    (int)(outcome.err.len > 200 ? 200 : outcome.err.len),
-			                    outcome.err.ptr ? outcome.err.ptr : "");
+		if (status != NP_OK && outcome.status != 0 && np_str_trim(text).len == 0)
+			status = failed(&outcome, transport->name, &own);
 		if (status != NP_OK && err)
 			*err = own;
 	}
@@ -146,16 +153,24 @@ static const struct np_column device_columns[] = {
 	{"name", "", NP_COL_TEXT, "of the chip"},
 	{"health", "", NP_COL_TEXT, "as npu-smi says"},
 	{"free", "", NP_COL_BOOL, "healthy and without work"},
-	{"reason", "", NP_COL_TEXT, "why it is not free"},
-	{"aicore", "%", NP_COL_REAL, "load of the AI cores"},
-	{"memory_used", "MB", NP_COL_INT, "HBM; DDR where there is no HBM"},
-	{"memory_total", "MB", NP_COL_INT, "HBM; DDR where there is no HBM"},
+	{"aicore", "%", NP_COL_INT, "load of the AI cores"},
+	{"used", "MB", NP_COL_INT, "HBM in use; DDR where there is no HBM"},
+	{"total", "MB", NP_COL_INT, "HBM; DDR where there is no HBM"},
 	{"processes", "", NP_COL_INT, "that npu-smi sees on it"},
-	{"temperature", "C", NP_COL_REAL, "of the chip"},
+	{"reason", "", NP_COL_TEXT, "why it is not free"},
+};
+
+static const struct np_column sensor_columns[] = {
+	{"host", "", NP_COL_TEXT, "as it was named"},
+	{"npu", "", NP_COL_INT, "npu-smi's NPU ID"},
+	{"chip", "", NP_COL_INT, "chip of this NPU"},
+	{"bus", "", NP_COL_TEXT, "PCIe address"},
+	{"temperature", "C", NP_COL_INT, "of the chip"},
 	{"power", "W", NP_COL_REAL, "of the NPU; only its first chip tells it"},
+	{"ddr_used", "MB", NP_COL_INT, "Memory-Usage; 0 of 0 on most chips with HBM"},
+	{"ddr_total", "MB", NP_COL_INT, "Memory-Usage"},
 	{"hugepages_used", "", NP_COL_INT, "pages"},
 	{"hugepages_total", "", NP_COL_INT, "pages"},
-	{"bus", "", NP_COL_TEXT, "PCIe address"},
 };
 
 static const struct np_column process_columns[] = {
@@ -184,6 +199,14 @@ static void id_cell(struct np_table *table, int64_t id)
 		np_cell_int(table, id);
 }
 
+static void rounded_cell(struct np_table *table, double value)
+{
+	if (isnan(value))
+		np_cell_na(table);
+	else
+		np_cell_int(table, (int64_t)lround(value));
+}
+
 static void device_row(struct np_table *table, const struct source *source, size_t i)
 {
 	const struct np_npu_device *device = &source->set.devices.v[i];
@@ -197,19 +220,29 @@ static void device_row(struct np_table *table, const struct source *source, size
 	np_cell_text(table, device->name);
 	np_cell_text(table, device->health);
 	np_cell_bool(table, !*source->busy[i]);
-	np_cell_cstr(table, *source->busy[i] ? source->busy[i] : NULL);
-	np_cell_real(table, device->aicore);
+	rounded_cell(table, device->aicore);
 	id_cell(table, hbm ? device->hbm_used_mb : device->mem_used_mb);
 	id_cell(table, hbm ? device->hbm_total_mb : device->mem_total_mb);
 	if (device->processes_told)
 		np_cell_int(table, (int64_t)device->n_processes);
 	else
 		np_cell_na(table);
-	np_cell_real(table, device->temp_c);
+	np_cell_cstr(table, *source->busy[i] ? source->busy[i] : NULL);
+}
+
+static void sensor_row(struct np_table *table, const struct source *source, size_t i)
+{
+	const struct np_npu_device *device = &source->set.devices.v[i];
+	np_cell_cstr(table, source->name);
+	np_cell_int(table, device->npu);
+	np_cell_int(table, device->chip);
+	np_cell_text(table, device->bus);
+	rounded_cell(table, device->temp_c);
 	np_cell_real(table, device->power_w);
+	id_cell(table, device->mem_used_mb);
+	id_cell(table, device->mem_total_mb);
 	id_cell(table, device->huge_used);
 	id_cell(table, device->huge_total);
-	np_cell_text(table, device->bus);
 }
 
 static void process_rows(struct np_table *table, const struct source *source)
@@ -322,12 +355,13 @@ static void fill(struct np_report *report, struct source *sources, size_t n,
                  const struct np_devices_options *own)
 {
 	struct np_table *picked = NULL;
-	bool lacking = false, unknown_ids = false;
+	bool lacking = false, unknown_ids = false, no_processes = false;
 	if (own->pick)
 		picked = NP_REPORT_TABLE(report, "picked", "Picked", picked_columns);
 	struct np_table *devices = NP_REPORT_TABLE(report, "devices", "Devices", device_columns);
 	struct np_table *processes =
 		NP_REPORT_TABLE(report, "processes", "Processes", process_columns);
+	struct np_table *sensors = NP_REPORT_TABLE(report, "sensors", "Sensors", sensor_columns);
 	for (size_t i = 0; i < n; i++) {
 		struct source *source = &sources[i];
 		if (source->status != NP_OK) {
@@ -338,11 +372,14 @@ static void fill(struct np_report *report, struct source *sources, size_t n,
 			report->exit_code = EXIT_INPUT;
 			continue;
 		}
-		for (size_t k = 0; k < source->set.devices.n; k++)
+		for (size_t k = 0; k < source->set.devices.n; k++) {
 			device_row(devices, source, k);
+			sensor_row(sensors, source, k);
+		}
 		process_rows(processes, source);
 		tell_health(report, source);
 		unknown_ids |= !np_npu_knows_logical(&source->set);
+		no_processes |= !source->set.has_processes;
 		if (own->pick && !pick(report, picked, source, own))
 			lacking = true;
 	}
@@ -353,6 +390,9 @@ static void fill(struct np_report *report, struct source *sources, size_t n,
 		    (i == 0 || sources[i].grouping != sources[i - 1].grouping))
 			np_report_note(report, "%s",
 			               np_tr(np_npu_grouping_text(sources[i].grouping)));
+	if (no_processes)
+		np_report_note(report, "npu-smi printed no table of processes: nothing counts as "
+		                       "free");
 	if (unknown_ids)
 		np_report_note(report,
 		               "npu-smi info -m told no logical ids: they are the positions "

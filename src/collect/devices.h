@@ -29,7 +29,7 @@ enum np_status np_devices_ask(struct np_transport *transport, const struct np_co
                               uint64_t timeout_ms, struct np_npu_set *out, struct np_err *err);
 
 /*
- * Tables `devices`, `processes` and, with pick, `picked`; findings DEVICES_NONE_FREE,
+ * Tables `devices`, `processes`, `sensors` and, with pick, `picked`; findings DEVICES_NONE_FREE,
  * DEVICE_UNHEALTHY, DEVICES_HOST_FAILED. The report's exit_code: 4 where a host or its output
  * could not be read, else 1 where a pick found too few, else 0. With a single source that cannot
  * be read the error itself is returned.

@@ -23,6 +23,8 @@ void np_hosts_init(struct np_hosts *self)
 void np_hosts_release(struct np_hosts *self)
 {
 	np_vec_release(&self->v);
+	if (self->has_names)
+		np_intern_release(&self->names);
 	np_arena_release(&self->arena);
 }
 
@@ -110,12 +112,20 @@ static bool split_port(np_str rest, np_str *name, np_str *port)
 	return is_name(before);
 }
 
-static bool is_there(const struct np_hosts *hosts, np_str text)
+/* Has it been there before? It has now. */
+static enum np_status look_up(const struct list *list, np_str text, bool *is_there)
 {
-	for (size_t i = 0; i < hosts->v.n; i++)
-		if (np_str_is(text, hosts->v.v[i].text))
-			return true;
-	return false;
+	struct np_hosts *hosts = list->hosts;
+	if (!hosts->has_names && !np_intern_init(&hosts->names)) {
+		np_intern_release(&hosts->names);
+		return np_err_nomem(list->err);
+	}
+	hosts->has_names = true;
+	size_t before = hosts->names.strings.n;
+	if (np_intern_add(&hosts->names, text) == NP_ID_NONE)
+		return np_err_nomem(list->err);
+	*is_there = hosts->names.strings.n == before;
+	return NP_OK;
 }
 
 static enum np_status add(const struct list *list, const char *at, np_str text)
@@ -141,10 +151,12 @@ static enum np_status add(const struct list *list, const char *at, np_str text)
 	if (port.ptr && (!np_str_to_u64(port, &number) || number == 0 || number > 65535))
 		return wrong(list, at, "'%.*s' is not the number of a port", port);
 	/* the names of one range may all have been there before, so they count, too */
-	bool too_many = ++hosts->n_names > NP_HOSTS_MAX_NAMES;
-	if (!too_many && is_there(hosts, text))
+	bool is_there = false;
+	if (++hosts->n_names <= NP_HOSTS_MAX_NAMES)
+		NP_TRY(look_up(list, text, &is_there));
+	if (is_there)
 		return NP_OK;
-	if (too_many || hosts->v.n >= NP_HOSTS_MAX)
+	if (hosts->n_names > NP_HOSTS_MAX_NAMES || hosts->v.n >= NP_HOSTS_MAX)
 		return np_err_set(list->err, NP_E_LIMIT, list->where, "more than %d hosts",
 		                  NP_HOSTS_MAX);
 	host.port = (unsigned)number;
@@ -169,7 +181,7 @@ static size_t find_close(np_str text, size_t open)
 /* The first bracket that is a range, not an IPv6 address; len when there is none. */
 static size_t find_range(np_str text)
 {
-	for (size_t i = 0; i < text.len; i++) {
+	for (size_t i = 0; text.ptr && i < text.len; i++) {
 		if (text.ptr[i] != '[')
 			continue;
 		size_t close = find_close(text, i);
@@ -192,13 +204,12 @@ static enum np_status expand_part(const struct list *list, const char *at, np_st
 	bool single = low_text.len == part.len;
 	uint64_t low = 0, high = 0;
 	if (!np_str_to_u64(low_text, &low) || low_text.len > 9 ||
-	    (!single && (!np_str_to_u64(high_text, &high) || high_text.len > 9)) ||
-	    (part.len && part.ptr[0] == '+'))
+	    (!single && (!np_str_to_u64(high_text, &high) || high_text.len > 9)))
 		return wrong(list, at, "'%.*s' is not a range of numbers like 01-16", part);
 	high = single ? low : high;
 	if (high < low)
 		return wrong(list, at, "the range '%.*s' runs backwards", part);
-	bool padded = low_text.len > 1 && low_text.ptr[0] == '0';
+	bool padded = low_text.len > 1 && np_str_starts(low_text, NP_STR("0"));
 	if (!single && padded && high_text.len < low_text.len)
 		return wrong(list, at, "the ends of '%.*s' have different widths", part);
 	for (uint64_t n = low; n <= high; n++) {

@@ -13,7 +13,7 @@
 #define NP_COLLECT_HOSTLIST_H
 
 #include "base/err.h"
-#include "base/mem.h"
+#include "base/intern.h"
 
 enum {
 	NP_HOSTS_MAX = 4096,
@@ -32,6 +32,8 @@ struct np_host {
 struct np_hosts {
 	struct np_arena arena;
 	NP_VEC(struct np_host) v;
+	struct np_intern names; /* what was there before; made with the first host */
+	bool has_names;
 	size_t n_names; /* that were read */
 };
 

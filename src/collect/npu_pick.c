@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "report/lang.h"
+
 static uint64_t limit_mb(int64_t total_mb, uint64_t max_used_mb)
 {
 	uint64_t share = total_mb > 0 ? (uint64_t)total_mb * NP_NPU_IDLE_SHARE / 100 : 0;
@@ -16,14 +18,14 @@ static const char *first_process(struct np_npu_set *set, const struct np_npu_dev
 		const struct np_npu_process *process = &set->processes.v[i];
 		if (process->npu != device->npu || process->chip != device->chip)
 			continue;
-		const char *more = device->n_processes > 1 ? " and others" : "";
+		const char *more = device->n_processes > 1 ? np_tr(" and others") : "";
 		if (process->name.len == 0)
-			return np_arena_printf(&set->arena, "busy: process %lld%s",
+			return np_arena_printf(&set->arena, np_tr("busy: process %lld%s"),
 			                       (long long)process->pid, more);
-		return np_arena_printf(&set->arena, "busy: process %lld (%.*s)%s",
+		return np_arena_printf(&set->arena, np_tr("busy: process %lld (%.*s)%s"),
 		                       (long long)process->pid, NP_FMT(process->name), more);
 	}
-	return "busy";
+	return np_tr("busy");
 }
 
 const char *np_npu_busy(struct np_npu_set *set, size_t index, uint64_t max_used_mb)
@@ -33,22 +35,22 @@ const char *np_npu_busy(struct np_npu_set *set, size_t index, uint64_t max_used_
 	int64_t total = hbm ? device->hbm_total_mb : device->mem_total_mb;
 	int64_t used = hbm ? device->hbm_used_mb : device->mem_used_mb;
 	if (!np_str_ieq(device->health, NP_STR("OK")))
-		return np_arena_printf(&set->arena, "health: %.*s", NP_FMT(device->health));
+		return np_arena_printf(&set->arena, np_tr("health: %.*s"), NP_FMT(device->health));
 	if (device->n_processes)
 		return first_process(set, device);
 	if (!device->processes_told)
-		return "the table of processes does not tell of it";
+		return np_tr("the table of processes does not tell of it");
 	if (total <= 0 || used < 0)
-		return "the memory in use is not told";
+		return np_tr("the memory in use is not told");
 	if ((uint64_t)used > limit_mb(total, max_used_mb))
-		return np_arena_printf(&set->arena,
-		                       "%lld of %lld MB in use, by a process that is not seen from "
-		                       "here",
-		                       (long long)used, (long long)total);
+		return np_arena_printf(
+			&set->arena,
+			np_tr("%lld of %lld MB in use, by a process that is not seen from here"),
+			(long long)used, (long long)total);
 	if (isnan(device->aicore))
-		return "the load of the AI cores is not told";
+		return np_tr("the load of the AI cores is not told");
 	if (device->aicore > NP_NPU_IDLE_AICORE)
-		return np_arena_printf(&set->arena, "AI cores at %.0f %%", device->aicore);
+		return np_arena_printf(&set->arena, np_tr("AI cores at %.0f %%"), device->aicore);
 	return "";
 }
 

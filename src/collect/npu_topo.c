@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "report/lang.h"
+
 static np_str next_word(np_str *text)
 {
 	*text = np_str_trim(*text);
@@ -190,11 +192,12 @@ const char *np_npu_grouping_text(enum np_npu_grouping grouping)
 {
 	switch (grouping) {
 	case NP_GROUPS_TOPO:
-		return "groups are the devices that npu-smi info -t topo links by HCCS, SIO or UB";
+		return NP_N("groups are the devices that npu-smi info -t topo links by HCCS, SIO "
+		            "or UB");
 	case NP_GROUPS_MODEL:
-		return "npu-smi told no topology: groups are assumed from the chip (910A: rings of "
-		       "four NPUs, later ones: eight)";
+		return NP_N("npu-smi told no topology: groups are assumed from the chip (910A: "
+		            "rings of four NPUs, later ones: eight)");
 	default:
-		return "npu-smi told no topology: a group is the chips of one NPU";
+		return NP_N("npu-smi told no topology: a group is the chips of one NPU");
 	}
 }

@@ -29,7 +29,7 @@ enum np_npu_grouping {
  */
 enum np_npu_grouping np_npu_groups(const struct np_npu_set *set, size_t *groups);
 
-/* Sentence about how groups were found, for a note. */
+/* Sentence about how groups were found, for a note; to be looked up by np_tr(). */
 const char *np_npu_grouping_text(enum np_npu_grouping grouping);
 
 #endif

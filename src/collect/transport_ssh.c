@@ -8,6 +8,7 @@
  * ssh_marks.h tells the two apart.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,8 @@
 enum {
 	MAX_WORDS = 128,
 	SOCKET_DIR_MAX = 60, /* sun_path holds 108, and ssh adds 17 bytes while it makes one */
-	CONTROL_TIMEOUT_MS = 5000,
-	KILL_TIMEOUT_MS = 10000,
+	CONTROL_TIMEOUT_MS = 3000,
+	KILL_TIMEOUT_MS = 5000,
 };
 
 struct ssh {
@@ -34,7 +35,7 @@ struct ssh {
 	struct np_ssh_options options;
 	char dir[SOCKET_DIR_MAX + 24]; /* "" while there is none */
 	const char *connect;           /* the command line to show */
-	pid_t master;                  /* 0: not known */
+	bool ending;                   /* a far process is being ended */
 };
 
 static struct ssh *ssh_of(struct np_transport *base)
@@ -142,57 +143,58 @@ static enum np_status make_dir(struct ssh *self, struct np_err *err)
 
 /* ── the master ── */
 
-/* `ssh -O check|exit`: what it said, in `said`. False when it could not. */
-static bool control(struct ssh *self, const char *order, struct np_buf *said)
+/* `ssh -O exit`: the master leaves. False when it does not answer. */
+static bool ask_to_leave(struct ssh *self)
 {
 	struct np_arena arena;
 	struct np_subprocess_result result = {0};
 	np_arena_init(&arena);
 	struct words words = {.arena = &arena};
 	begin_words(&words, self);
-	option(&words, "LogLevel", "INFO");
+	option(&words, "LogLevel", "QUIET");
 	word(&words, "-O");
-	word(&words, order);
+	word(&words, "exit");
 	word(&words, "--");
 	word(&words, self->host.name);
 	const struct np_subprocess child = {.argv = words.v, .timeout_ms = CONTROL_TIMEOUT_MS};
 	bool done = !words.failed && np_subprocess_run(&child, &result, NULL) == NP_OK &&
 	            result.status == 0;
-	if (done && said)
-		np_buf_add_str(said, np_buf_str(&result.err));
 	np_subprocess_release(&result);
 	np_arena_release(&arena);
 	return done;
 }
 
-/* "Master running (pid=4711)" */
-static void find_master(struct ssh *self)
+/* Is this the master of our socket? Its title names the socket, whose directory's name is
+ * ours alone. (The size of files in /proc is 0, so they are not slurped.) */
+static bool is_our_master(const struct ssh *self, uint64_t pid)
 {
-	struct np_buf said = {0};
-	uint64_t pid = 0;
-	if (control(self, "check", &said)) {
-		np_str rest = np_buf_str(&said);
-		while (rest.len && !np_str_starts(rest, NP_STR("pid=")))
-			rest = np_str_from(rest, 1);
-		np_str digits = np_str_cut(np_str_from(rest, 4), ')', &rest);
-		if (np_str_to_u64(digits, &pid) && pid > 1 && pid < INT32_MAX)
-			self->master = (pid_t)pid;
-	}
-	np_buf_release(&said);
+	char path[64], title[1024];
+	(void)snprintf(path, sizeof path, "/proc/%llu/cmdline", (unsigned long long)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t got = read(fd, title, sizeof title);
+	(void)close(fd);
+	np_str text = {title, got > 0 ? (size_t)got : 0};
+	return np_str_contains(text, np_str_of(self->dir)) &&
+	       np_str_contains(text, NP_STR("[mux]"));
 }
 
-/* Is this process still the master of our socket? Its title names the path. */
-static bool is_our_master(const struct ssh *self)
+/* One that does not listen any more (stopped, or waiting for a dead network) is ended. */
+static void end_masters(const struct ssh *self)
 {
-	char path[64];
-	np_str title;
 	struct np_arena arena;
-	(void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)self->master);
+	struct np_dir all = {0};
 	np_arena_init(&arena);
-	bool ours = np_file_slurp(&arena, path, 65536, &title, NULL) == NP_OK &&
-	            np_str_contains(title, np_str_of(self->dir));
+	if (np_dir_list(&arena, "/proc", &all, NULL) != NP_OK)
+		all.n = 0;
+	for (size_t i = 0; i < all.n; i++) {
+		uint64_t pid = 0;
+		if (np_str_to_u64(np_str_of(all.v[i].name), &pid) && pid > 1 && pid < INT32_MAX &&
+		    is_our_master(self, pid))
+			(void)kill((pid_t)pid, SIGKILL);
+	}
 	np_arena_release(&arena);
-	return ours;
 }
 
 static void forget(struct np_transport *base)
@@ -202,12 +204,10 @@ static void forget(struct np_transport *base)
 	if (!self->dir[0])
 		return;
 	(void)snprintf(path, sizeof path, "%s/m", self->dir);
-	if (access(path, F_OK) == 0)
-		(void)control(self, "exit", NULL);
-	/* one that does not listen any more (stopped, or waiting for a dead network) */
-	if (self->master > 1 && is_our_master(self))
-		(void)kill(self->master, SIGKILL);
-	self->master = 0;
+	if (access(path, F_OK) != 0)
+		return;
+	if (!ask_to_leave(self))
+		end_masters(self);
 	(void)unlink(path);
 }
 
@@ -234,19 +234,26 @@ static enum np_status keep(void *ctx, const void *bytes, size_t len, struct np_e
 	return buf->failed ? np_err_nomem(err) : NP_OK;
 }
 
-/* The far process group gets SIGTERM; best effort, over the connection that there is. */
+/*
+ * The far process group gets SIGTERM; best effort, over the connection that there is. Where
+ * that does not answer it is given up on the way, so that a second attempt makes another one.
+ */
 static void end_far(struct ssh *self, int64_t pid)
 {
 	char target[32];
-	struct np_outcome outcome = {0};
 	static const atomic_bool never = false;
 	(void)snprintf(target, sizeof target, "-%lld", (long long)pid);
 	const char *const argv[] = {"kill", "-s", "TERM", "--", target, NULL};
 	const struct np_command command = {
 		.argv = argv, .timeout_ms = KILL_TIMEOUT_MS, .cancel = &never};
-	if (pid > 1)
-		(void)self->base.ops->run(&self->base, &command, &outcome, NULL);
-	np_outcome_release(&outcome);
+	bool done = pid <= 1 || self->ending;
+	self->ending = true; /* what ends others is not ended so itself */
+	for (int i = 0; i < 2 && !done; i++) {
+		struct np_outcome outcome = {0};
+		done = self->base.ops->run(&self->base, &command, &outcome, NULL) == NP_OK;
+		np_outcome_release(&outcome);
+	}
+	self->ending = false;
 }
 
 struct attempt {
@@ -279,8 +286,6 @@ static enum np_status judge(struct ssh *self, const struct np_command *command, 
 {
 	if (try->err.ended) {
 		outcome->status = try->err.status;
-		if (self->master == 0)
-			find_master(self);
 		return NP_OK;
 	}
 	if (try->result.timed_out || try->result.cancelled)
