@@ -79,8 +79,8 @@ static void head(struct leg *leg, const char *tag, struct np_buf *out)
 	np_buf_printf(out,
 	              "echo \"$$ $(cut -d' ' -f22 /proc/$$/stat)\" > %s.pid.part && mv -f "
 	              "%s.pid.part %s.pid\n"
-	              "end() { unlock; echo \"$1\" > %s.status.part && mv -f %s.status.part "
-	              "%s.status; exit 0; }\n"
+	              "end() { cd -- \"$job\"; unlock; echo \"$1\" > %s.status.part && "
+	              "mv -f %s.status.part %s.status; exit 0; }\n"
 	              "trap 'end 143' TERM\n"
 	              "exec >> log 2>&1\n",
 	              tag, tag, tag, tag, tag, tag);
