@@ -382,9 +382,9 @@ static enum np_status check_new(const struct collect *self, struct np_err *err)
 		return np_err_nomem(err);
 	NP_TRY(np_file_stat(path, true, &stat, err));
 	if (stat.kind != NP_FILE_NONE)
-		return np_err_set(err, NP_E_EXISTS, self->options->out,
+		return np_err_set(err, NP_E_USAGE, self->options->out,
 		                  "it holds a collect already: go on with --resume, or give "
-		                  "another -o DIR");
+		                  "another --out DIR");
 	return np_mkdirs(self->options->out, err);
 }
 

@@ -64,7 +64,7 @@ struct np_collect_options {
  * Tables `stages` and `captures`; findings COLLECT_*, DEVICES_NONE_FREE, DEVICE_BUSY and those of
  * the gate here. verdict and exit_code: 1 something failed on some host, else 4 some host could
  * not be worked with, else 3 something is not verified, else 0.
- * Errors: E_USAGE, E_EXISTS (OUT holds a collect already), E_IO, E_NOMEM.
+ * Errors: E_USAGE (also: OUT holds a collect already), E_IO, E_NOMEM.
  */
 enum np_status np_collect(const struct np_collect_options *options, struct np_report *report,
                           struct np_err *err);

@@ -12,13 +12,13 @@
  *   report.json  of npuprof run
  *   run_TIME/    the run directory
  *
- * A lock of a device is the link /tmp/npuprof-devices/N to "PID START JOB": a link appears with its
- * content at once. One whose process is gone is taken over.
+ * A lock of a device is the link N in /tmp/npuprof-devices ($NPUPROF_LOCKS there) to "PID START
+ * JOB": a link appears with its content at once. One whose process is gone is taken over.
  */
 #ifndef NP_COLLECT_COLLECT_SCRIPT_H
 #define NP_COLLECT_COLLECT_SCRIPT_H
 
-#define COLLECT_LOCKS "/tmp/npuprof-devices"
+#define COLLECT_LOCKS "\"${NPUPROF_LOCKS:-/tmp/npuprof-devices}\""
 
 /* Prints the devices that are locked by a process that lives: "N PID JOB" per line. */
 #define COLLECT_LOCKED_SCRIPT                                                            \
@@ -30,26 +30,28 @@
 	"done\n"
 
 /* Part of go.sh, with $job and $devices (words): takes the locks or ends. */
-#define COLLECT_LOCK_SCRIPT                                                                      \
-	"held=\n"                                                                                \
-	"unlock() { for l in $held; do rm -f \"$l\"; done; }\n"                                  \
-	"me=\"$$ $(cut -d' ' -f22 /proc/$$/stat) $job\"\n"                                       \
-	"[ -z \"$devices\" ] || mkdir -p -m 1777 " COLLECT_LOCKS " 2>/dev/null\n"                \
-	"for d in $devices; do\n"                                                                \
-	"l=" COLLECT_LOCKS "/$d\n"                                                               \
-	"if ! ln -s \"$me\" \"$l\" 2>/dev/null; then\n"                                          \
-	"old=$(readlink \"$l\"); set -- $old\n"                                                  \
-	"if [ \"$(cut -d' ' -f22 \"/proc/$1/stat\" 2>/dev/null)\" != \"$2\" ]; then\n"           \
-	"mv \"$l\" \"$l.$$\" 2>/dev/null\n"                                                      \
-	"[ \"$(readlink \"$l.$$\")\" = \"$old\" ] || mv \"$l.$$\" \"$l\" 2>/dev/null\n"          \
-	"rm -f \"$l.$$\"\n"                                                                      \
-	"fi\n"                                                                                   \
-	"if ! ln -s \"$me\" \"$l\" 2>/dev/null; then\n"                                          \
-	"unlock; echo \"$d $(readlink \"$l\")\" > \"$job/go.busy\"; rmdir \"$job/go.started\"\n" \
-	"exit 0\n"                                                                               \
-	"fi\n"                                                                                   \
-	"fi\n"                                                                                   \
-	"held=\"$held $l\"\n"                                                                    \
+#define COLLECT_LOCK_SCRIPT                                                             \
+	"held=\n"                                                                       \
+	"locks=" COLLECT_LOCKS "\n"                                                     \
+	"unlock() { for d in $held; do rm -f \"$locks/$d\"; done; }\n"                  \
+	"me=\"$$ $(cut -d' ' -f22 /proc/$$/stat) $job\"\n"                              \
+	"[ -z \"$devices\" ] || mkdir -p -m 1777 \"$locks\" 2>/dev/null\n"              \
+	"for d in $devices; do\n"                                                       \
+	"l=$locks/$d\n"                                                                 \
+	"if ! ln -s \"$me\" \"$l\" 2>/dev/null; then\n"                                 \
+	"old=$(readlink \"$l\"); set -- $old\n"                                         \
+	"if [ \"$(cut -d' ' -f22 \"/proc/$1/stat\" 2>/dev/null)\" != \"$2\" ]; then\n"  \
+	"mv \"$l\" \"$l.$$\" 2>/dev/null\n"                                             \
+	"[ \"$(readlink \"$l.$$\")\" = \"$old\" ] || mv \"$l.$$\" \"$l\" 2>/dev/null\n" \
+	"rm -f \"$l.$$\"\n"                                                             \
+	"fi\n"                                                                          \
+	"if ! ln -s \"$me\" \"$l\" 2>/dev/null; then\n"                                 \
+	"old=$(readlink \"$l\") || old=\"cannot be written: $l\"\n"                     \
+	"unlock; echo \"$d $old\" > \"$job/go.busy\"; rmdir \"$job/go.started\"\n"      \
+	"exit 0\n"                                                                      \
+	"fi\n"                                                                          \
+	"fi\n"                                                                          \
+	"held=\"$held $d\"\n"                                                           \
 	"done\n"
 
 /* $1 job, $2 go or finish; the script from stdin. Prints started or known. */
