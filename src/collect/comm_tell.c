@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/lang.h"
+
 static const struct np_column stage_columns[] = {
 	{"stage", "", NP_COL_TEXT, "innermost stage whose anchor was running; other: none was"},
 	{"layer", "", NP_COL_TEXT, "where it was recorded: torch.distributed, or HCCL below it"},
@@ -298,7 +300,7 @@ static void tell_collectives(const struct np_clog_sum *sum, const struct np_clog
 		if (row->groups == 1)
 			put_group(table, sum, row->sum.group);
 		else
-			np_cell_printf(table, "(%u groups)", row->groups);
+			np_cell_printf(table, np_tr("(%u groups)"), row->groups);
 		put_rank(table, sum->groups.v[row->sum.group].world);
 		np_cell_int(table, row->processes);
 		np_cell_int(table, (int64_t)row->sum.calls);
