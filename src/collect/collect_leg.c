@@ -1,4 +1,6 @@
-/* What all stages of a leg use, and the stages which prepare: connect, environment, ship, deploy. */
+/*
+ * What all stages of a leg use, and the stages which prepare: connect, environment, ship, deploy.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
