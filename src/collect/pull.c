@@ -399,6 +399,8 @@ static enum np_status run_all(struct pull *self, struct np_err *err)
 	np_progress_begin(self->options->progress, "MiB fetched",
 	                  (size_t)(self->bytes_total >> 20));
 	np_pull_progress(self);
+	if (self->options->progress)
+		atomic_store(&self->options->progress->timed, true);
 	enum np_status status = fetch_all(self, err);
 	if (status == NP_OK)
 		status = settle_rest(self, err);
@@ -491,12 +493,41 @@ static void tell_items(const struct pull *self, enum item_state state, struct np
 	}
 }
 
+/* What a command to copy needs to be the same one again: " --ranks 0,1 --shard-size 1". */
+static const char *same_words(const struct pull *self, struct np_report *report)
+{
+	static const char *const engines[] = {[NP_ENGINE_ANY] = "",
+	                                      [NP_ENGINE_DOCKER] = "docker:",
+	                                      [NP_ENGINE_PODMAN] = "podman:"};
+	const struct np_pull_options *options = self->options;
+	const struct np_container *container = self->link->place.container;
+	struct np_buf words = {0};
+	for (size_t i = 0; i < options->n_only; i++)
+		np_buf_printf(&words, " --only %s", np_shell_quote(report, options->only[i]));
+	for (size_t i = 0; i < options->n_ranks; i++)
+		np_buf_printf(&words, "%s%lld", i ? "," : " --ranks ",
+		              (long long)options->ranks[i]);
+	if (container)
+		np_buf_printf(&words, " --container %s%.*s", engines[container->engine],
+		              NP_FMT(container->name));
+	if (self->shard_bytes != NP_PULL_SHARD_BYTES) /* what has come counts for this size only */
+		np_buf_printf(&words, " --shard-size %llu",
+		              (unsigned long long)(self->shard_bytes >> 20));
+	np_buf_add_cstr(&words, options->no_compress ? " --no-compress" : "");
+	np_buf_add_cstr(&words, options->preserve ? " --preserve" : "");
+	np_buf_add_cstr(&words, options->with_md5 ? " --md5" : "");
+	const char *kept = np_arena_cstr(&report->arena, np_buf_str(&words));
+	np_buf_release(&words);
+	return kept ? kept : "";
+}
+
 static void tell_findings(const struct pull *self, const struct np_err *failure,
                           struct np_report *report)
 {
 	const struct np_pull_result *result = self->result;
 	const char *source = np_shell_quote(report, self->options->source);
 	const char *dest = np_shell_quote(report, self->options->dest);
+	const char *words = same_words(self, report);
 	struct np_finding *finding;
 	if (failure) {
 		finding = np_report_finding(report, "PULL_INCOMPLETE", NP_ERROR,
@@ -504,7 +535,7 @@ static void tell_findings(const struct pull *self, const struct np_err *failure,
 		np_finding_evidence(finding, *failure->where ? failure->where : NULL, NULL, NULL,
 		                    "%zu of %zu files are complete", result->files, self->items.n);
 		np_finding_advice(finding, "The same command goes on where it was ended.");
-		np_finding_command(finding, "npuprof pull %s %s", source, dest);
+		np_finding_command(finding, "npuprof pull %s %s%s", source, dest, words);
 	}
 	if (result->failed) {
 		finding = np_report_finding(report, "PULL_SOURCE_CHANGED", NP_ERROR,
@@ -512,7 +543,7 @@ static void tell_findings(const struct pull *self, const struct np_err *failure,
 		tell_items(self, ITEM_FAILED, finding);
 		np_finding_advice(finding, "Wait until nothing writes there any more, then fetch "
 		                           "again.");
-		np_finding_command(finding, "npuprof pull %s %s", source, dest);
+		np_finding_command(finding, "npuprof pull %s %s%s", source, dest, words);
 	}
 	if (result->conflicts) {
 		finding = np_report_finding(report, "PULL_FILE_DIFFERS", NP_ERROR,
@@ -520,7 +551,7 @@ static void tell_findings(const struct pull *self, const struct np_err *failure,
 		tell_items(self, ITEM_CONFLICT, finding);
 		np_finding_advice(finding,
 		                  "Fetch into a directory of its own, or write over them.");
-		np_finding_command(finding, "npuprof pull --force %s %s", source, dest);
+		np_finding_command(finding, "npuprof pull --force %s %s%s", source, dest, words);
 	}
 	if (!result->verified)
 		(void)np_report_finding(report, "PULL_UNVERIFIED", NP_WARNING,
