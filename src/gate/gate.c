@@ -150,8 +150,7 @@ static const struct {
 	{"log_signs", NP_N("no failure in the logs"), K | F | C, np_check_logs},
 	{"provenance", NP_N("the configuration is recorded"), K | F | C, np_check_provenance},
 	{"all_fresh", NP_N("every deliverable is fresh"), K | F | C, np_check_all_fresh},
-	{"framework_files", NP_N("statistics files are there"), F,
-         np_check_framework_files},
+	{"framework_files", NP_N("statistics files are there"), F, np_check_framework_files},
 	{"communication", NP_N("communication and steps are recorded"), C, np_check_communication},
 };
 

@@ -290,6 +290,30 @@ def path_a_is_watched(suite, tmp):
     assert report["verdict"] == "PASS" and len(table(report, "captures")) == 2, report
 
 
+BAD_DISK = """
+import glob, os, sys
+for out in glob.glob(os.path.join(sys.argv[1], "prof", "*", "*", "ASCEND_PROFILER_OUTPUT")):
+    for path in glob.glob(os.path.join(out, "*.csv")):
+        os.unlink(path)
+    trace = os.path.join(out, "trace_view.json")
+    os.truncate(trace, os.path.getsize(trace) // 2)
+print("[ERROR] KernelViewParser run failed")
+"""
+
+
+def bad_disk_is_told(suite, tmp):
+    """R62 in a run: the program's parsers failed, no table, and the trace is cut."""
+    home = Home(suite, tmp, PYTHON=sys.executable, PHASES="decode", SAY="")
+    os.makedirs(f"{tmp}/models/qwen/res")
+    home.write("recipe.py", RECIPE + BAD_DISK)
+    home.write("infer.sh", INFER_SH)
+    report = home.run("--preset", "cann-recipes", "--watch", "models/qwen/res", status=1,
+                      command=["bash", "infer.sh"])
+    suspect = finding(report, "OUTPUT_FS_SUSPECT")
+    assert "ln -sfn LOCAL_DISK/recipes_res models/MODEL/res" in suspect["advice"], suspect
+    assert "/prof/decode/" in suspect["command"] and "LOCAL_DISK" in suspect["command"], suspect
+
+
 def schedules_of_the_guides(suite, _tmp):
     """R60, R65: the examples, with the state in which they end."""
     for words, minimum, advised, state in (
@@ -365,7 +389,7 @@ def moved_of_every_operation(suite, tmp):
 
 CASES = (warm_up_of_every_preset, launch_facts, packed_capture_is_judged,
          runs_of_one_second_are_apart, calls_and_requests, vllm_omni_as_the_guide_says,
-         path_a_is_watched, schedules_of_the_guides, moved_of_every_operation)
+         path_a_is_watched, bad_disk_is_told, schedules_of_the_guides, moved_of_every_operation)
 
 
 def main():
