@@ -1,17 +1,19 @@
 /* What is said of a run: tables, and findings with the command that repairs. */
 #include <ctype.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "collect/export_dumps.h"
 #include "collect/run_internal.h"
 #include "report/lang.h"
 
-enum { LOG_MAX_BYTES = 256 << 20, SHOWN_BYTES = 200 };
+enum { END_BYTES = 1 << 16, SHOWN_BYTES = 200 };
 
 /* ── how the command ended ── */
 
@@ -25,12 +27,20 @@ static const char *finish_command(struct np_run *run)
 /* The last line of a log that says something. */
 static np_str last_line(struct np_run *run, const char *path)
 {
-	np_str text;
-	if (np_file_slurp(&run->report->arena, path, LOG_MAX_BYTES, &text, NULL) != NP_OK)
+	struct np_arena *arena = &run->report->arena;
+	char *bytes = np_arena_alloc(arena, END_BYTES);
+	int fd = bytes ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
 		return NP_STR("");
-	text = np_str_trim(text);
+	off_t size = lseek(fd, 0, SEEK_END);
+	ssize_t n = pread(fd, bytes, END_BYTES, size > END_BYTES ? size - END_BYTES : 0);
+	(void)close(fd);
+	for (ssize_t i = 0; i < n; i++)
+		if (bytes[i] == '\0') /* a text would end there */
+			bytes[i] = ' ';
+	np_str text = np_str_trim((np_str){bytes, n > 0 ? (size_t)n : 0});
 	size_t at = text.len;
-	while (at && text.ptr[at - 1] != '\n')
+	while (at && text.ptr[at - 1] != '\n' && text.ptr[at - 1] != '\r')
 		at--;
 	np_str line = np_str_from(text, at);
 	return np_str_sub(line, 0, line.len < SHOWN_BYTES ? line.len : SHOWN_BYTES);

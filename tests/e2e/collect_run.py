@@ -692,11 +692,36 @@ print("bind port 16666 failed")
 print("[2026-01-01 00:00:00] [WARNING] [1] profiler.py: Incorrect schedule: WARMUP followed by NONE")
 """)
     report = home.run("--target", TARGET, command=[home.python, "noisy.py"])
+    lines = open(f"{home.dirs()[0]}/log/run.log", "rb").read().split(b"\n")
+    for row in rows(report, "log_signs"):
+        assert row["lines"] == 1, row
+        assert row["sign"].split()[-1].encode() in lines[row["line"] - 1], (row, lines)
     assert {row["sign"] for row in rows(report, "log_signs")} == {
         "UB LINK ERROR", "$'\\r'", "16666", "WARMUP followed by NONE"}, rows(report, "log_signs")
     commands = [one.get("command") for one in report["findings"] if one["code"] == "LOG_WARNING"]
     assert "export HCCL_NPU_SOCKET_PORT_RANGE=20000-21000" in commands, commands
     assert "npu-smi info" in commands, commands
+
+
+def signs_in_a_long_log(suite, tmp):
+    """A sign at any place of a long line and of a long log, whose end is told when it fails."""
+    home = Home(suite, tmp)
+    home.write("noisy.py", r"""
+import sys
+out = sys.stdout.buffer
+for i in range(3000): out.write(b"\r%60d %%" % i)
+out.write(b"\n" + b"x" * 65530 + b" UB LINK ERROR" + b"z" * 70000 + b"\n")
+out.write(b"y" * 200000 + b"\n")
+for i in range(100000): out.write(b"%099d\n" % i)
+out.write(b"bind port 16666 failed\n\xff\xfe\x00 the end")
+out.flush()
+sys.exit(3)
+""")
+    report = home.run("--target", TARGET, command=[home.python, "noisy.py"], status=1)
+    signs = {row["sign"]: row for row in rows(report, "log_signs")}
+    assert (signs["16666"]["line"], signs["16666"]["lines"]) == (100004, 1), signs
+    assert (signs["UB LINK ERROR"]["line"], signs["UB LINK ERROR"]["lines"]) == (2, 1), signs
+    assert "the end" in json.dumps(finding(report, "COMMAND_FAILED")["evidence"]), report["findings"]
 
 
 def hook_can_be_off(suite, tmp):
@@ -784,7 +809,7 @@ CASES = (one_command, all_ranks, configuration, exit_statuses, usage, out_cannot
          http_service_with_spawned_worker, terminated, stopped_and_continued, launcher_dies,
          leftovers_are_told, target_not_reached, commands_are_whole, several_dumps_fail_as_one,
          export_is_cut_off, pre_check, odd_words_and_paths, much_output,
-         closed_terminal, signs_in_the_log, hook_can_be_off, collectives, presets, on_a_terminal)
+         closed_terminal, signs_in_the_log, signs_in_a_long_log, hook_can_be_off, collectives, presets, on_a_terminal)
 
 
 def main():
