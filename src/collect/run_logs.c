@@ -6,13 +6,12 @@
 #include "base/fs.h"
 #include "collect/run_internal.h"
 #include "gate/log_signs.h"
-#include "io/input.h"
 #include "npuprof/comm_log.h"
 #include "report/lang.h"
 
 /* operations of NP_COMM_OP_MAP from here on move nothing */
 enum { FIRST_NO_COLLECTIVE = 40 };
-enum { LINE_BYTES = 8192, SHOWN_BYTES = 200 };
+enum { PIECE_BYTES = 1 << 16, OVERLAP = 1024, SHOWN_BYTES = 200 };
 
 /* ── collectives ── */
 
@@ -125,7 +124,7 @@ static const struct np_column sign_columns[] = {
 };
 
 struct seen_sign {
-	size_t lines, first;
+	size_t lines, first, last;
 	np_str text;
 };
 
@@ -140,45 +139,86 @@ static void tell_sign(struct np_run *run, const struct np_log_sign *sign,
 	np_finding_evidence(finding, run->log, NULL, rows, "%.*s",
 	                    (int)(seen->text.len < SHOWN_BYTES ? seen->text.len : SHOWN_BYTES),
 	                    seen->text.ptr);
-	if (sign->advice || sign->fatal)
-		np_finding_advice(finding, "%s", sign->advice ? sign->advice : np_log_fatal_advice);
+	if (sign->advice)
+		np_finding_advice(finding, "%s", sign->advice);
 	if (sign->command)
 		np_finding_command(finding, "%s", sign->command);
 }
 
-/* The signs of all lines, however large the log is; a line counts by its first LINE_BYTES. */
-static void find_signs(struct np_run *run, np_str rest, struct seen_sign *seen)
+/* A log may have any length, and a progress bar makes one line of hours: it is read in pieces,
+ * which overlap, so that no sign is cut in two. */
+struct log_look {
+	struct np_run *run;
+	struct seen_sign *seen;
+	size_t number;
+	char bytes[PIECE_BYTES];
+};
+
+static void look_at_line(struct log_look *self, char *text, size_t len)
 {
-	char line[LINE_BYTES];
-	for (size_t number = 1; rest.len; number++) {
-		np_str raw = np_str_cut(rest, '\n', &rest);
-		size_t len = raw.len < sizeof line ? raw.len : sizeof line;
-		if (len == 0)
-			continue;
-		memcpy(line, raw.ptr, len);
-		np_str plain = {line, np_log_strip_ansi(line, len)};
-		size_t which = np_log_sign_of(plain);
-		if (which == np_log_n_signs())
-			continue;
-		if (seen[which].lines++ == 0) {
-			seen[which].first = number;
-			seen[which].text =
-				np_arena_dup(&run->report->arena,
-			                     np_str_sub(np_str_trim(plain), 0, SHOWN_BYTES));
-		}
+	np_str line = {text, np_log_strip_ansi(text, len)};
+	size_t which = np_log_sign_of(line);
+	if (which == np_log_n_signs() || self->seen[which].last == self->number)
+		return;
+	self->seen[which].last = self->number;
+	if (self->seen[which].lines++)
+		return;
+	line = np_str_trim(line);
+	const char *copy =
+		np_arena_cstr(&self->run->report->arena,
+	                      np_str_sub(line, 0, line.len < SHOWN_BYTES ? line.len : SHOWN_BYTES));
+	self->seen[which].first = self->number;
+	self->seen[which].text = np_str_of(copy ? copy : "");
+}
+
+/* The whole lines of what was read, or all of it; how much that was. */
+static size_t look_at_piece(struct log_look *self, size_t len, bool all)
+{
+	size_t done = 0;
+	for (char *end; (end = memchr(self->bytes + done, '\n', len - done)); self->number++) {
+		size_t line = (size_t)(end - self->bytes) - done;
+		look_at_line(self, self->bytes + done, line);
+		done += line + 1;
 	}
+	if (done == 0 || all) {
+		char last[OVERLAP];
+		size_t kept = all || len < 2 * OVERLAP ? 0 : OVERLAP;
+		memcpy(last, self->bytes + len - kept, kept); /* escapes are taken out in place */
+		look_at_line(self, self->bytes + done, len - done);
+		done = len - kept;
+		memcpy(self->bytes + done, last, kept);
+	}
+	return done;
+}
+
+static void read_log(struct log_look *self)
+{
+	FILE *file = fopen(self->run->log, "re");
+	size_t kept = 0, n;
+	if (!file)
+		return;
+	while ((n = fread(self->bytes + kept, 1, sizeof self->bytes - kept, file)) > 0) {
+		size_t len = kept + n, done = look_at_piece(self, len, false);
+		kept = len - done;
+		memmove(self->bytes, self->bytes + done, kept);
+	}
+	if (kept)
+		(void)look_at_piece(self, kept, true);
+	(void)fclose(file);
 }
 
 void np_run_tell_log(struct np_run *run)
 {
-	struct np_input *input = NULL;
-	struct seen_sign *seen =
-		np_arena_zalloc(&run->report->arena, np_log_n_signs() * sizeof *seen);
+	struct np_arena *arena = &run->report->arena;
+	struct log_look *look = np_arena_zalloc(arena, sizeof *look);
+	struct seen_sign *seen = np_arena_zalloc(arena, np_log_n_signs() * sizeof *seen);
 	struct np_table *table = NULL;
-	if (!seen || np_input_open(run->log, &input, NULL) != NP_OK)
+	if (!look || !seen)
 		return;
-	find_signs(run, np_input_whole(input), seen);
-	np_input_close(input);
+	look->run = run;
+	look->seen = seen;
+	look->number = 1;
+	read_log(look);
 	for (size_t i = 0; i < np_log_n_signs(); i++) {
 		if (seen[i].lines == 0)
 			continue;

@@ -35,6 +35,9 @@ static const char *last_line(struct np_run *run, const char *path)
 		n = fread(text, 1, sizeof text, file);
 		(void)fclose(file);
 	}
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == '\0') /* a text would end there */
+			text[i] = ' ';
 	np_str end = np_str_trim((np_str){text, np_log_strip_ansi(text, n)});
 	size_t at = end.len;
 	while (at && end.ptr[at - 1] != '\n' && end.ptr[at - 1] != '\r')
