@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPTIONS = 64, FIRST_ID = 256 };
+enum { MAX_OPTIONS = 96, FIRST_ID = 256 };
 
 struct tables {
 	struct option long_options[MAX_OPTIONS + 1];
@@ -143,4 +143,58 @@ int np_options_end(const struct np_option_set *sets, size_t n_sets, int argc, ch
 	if (optind > 1 && strcmp(argv[optind - 1], "--") == 0)
 		return optind - 1;
 	return optind;
+}
+
+/* ── the way back ── */
+
+static const char *one_word(const struct np_option *option, struct np_arena *arena, const char *at)
+{
+	const char *text = NULL;
+	uint64_t number = 0;
+	double real = 0;
+	switch (option->type) {
+	case NP_OPT_FLAG:
+		return np_arena_printf(arena, "--%s", option->name);
+	case NP_OPT_UINT:
+		memcpy(&number, at, sizeof number);
+		return np_arena_printf(arena, "--%s=%llu", option->name,
+		                       (unsigned long long)number);
+	case NP_OPT_DOUBLE:
+		memcpy(&real, at, sizeof real);
+		return np_arena_printf(arena, "--%s=%.17g", option->name, real);
+	case NP_OPT_STRING:
+	case NP_OPT_LIST:
+		break;
+	}
+	memcpy(&text, at, sizeof text);
+	return np_arena_printf(arena, "--%s=%s", option->name, text);
+}
+
+/* How many values were given, and where the first one is. */
+static size_t given(const struct np_option *option, const char *values, const char **first)
+{
+	static const char zero[sizeof(uint64_t) + sizeof(double)];
+	const char *at = values + option->offset;
+	size_t size = option->type == NP_OPT_FLAG ? sizeof(bool) : sizeof(uint64_t);
+	*first = at;
+	if (option->type == NP_OPT_LIST)
+		return ((const struct np_opt_list *)(const void *)at)->n;
+	return memcmp(at, zero, size) != 0;
+}
+
+enum np_status np_options_words(const struct np_option_set *set, struct np_arena *arena,
+                                const char **out, size_t *n, size_t max, struct np_err *err)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		const char *at = NULL;
+		size_t count = given(&set->options[i], set->values, &at);
+		for (size_t k = 0; k < count; k++) {
+			if (*n == max)
+				return np_err_set(err, NP_E_LIMIT, NULL, "too many options");
+			out[*n] = one_word(&set->options[i], arena, at + k * sizeof(char *));
+			if (!out[(*n)++])
+				return np_err_nomem(err);
+		}
+	}
+	return NP_OK;
 }

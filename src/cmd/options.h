@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
 enum np_opt_type {
 	NP_OPT_FLAG,   /* bool: true when given; with a `no-` twin where the table has one */
@@ -53,5 +54,12 @@ enum np_status np_options_parse(const struct np_option_set *sets, size_t n_sets,
  * wrong with the options before it is np_options_parse()'s to say.
  */
 int np_options_end(const struct np_option_set *sets, size_t n_sets, int argc, char **argv);
+
+/*
+ * The way back: the words that give what `values` holds, "--name=value", into out[*n …]. What
+ * is 0, NULL or false was not given. The words are in the arena. E_LIMIT beyond `max`, E_NOMEM.
+ */
+enum np_status np_options_words(const struct np_option_set *set, struct np_arena *arena,
+                                const char **out, size_t *n, size_t max, struct np_err *err);
 
 #endif

@@ -177,7 +177,7 @@ static void check_text(struct np_dyn_checking *self, struct np_arena *arena, np_
 static void tell_absent(struct np_dyn_checking *self)
 {
 	struct np_finding *finding = np_report_finding(self->report, "DYN_NO_CONFIG", NP_ERROR,
-	                                               "there is no " NP_DYN_FILE_NAME);
+	                                               "there is no %s", NP_DYN_FILE_NAME);
 	np_finding_evidence(finding, self->path, NULL, NULL, "not there");
 	np_finding_detail(finding, "The job writes a template at its start; before that, or with "
 	                           "another PROF_CONFIG_PATH, there is nothing to edit.");

@@ -45,7 +45,7 @@ static void check_charset(struct np_dyn_checking *self, const char *path)
 			self->report, "DYN_PATH_CHARSET", dot_only ? NP_WARNING : NP_ERROR,
 			"the path has characters that torch_npu does not allow");
 		np_finding_evidence(finding, path, NULL, NULL, "%s",
-		                    (signed char)odd[0] < 0 ? "byte above 127" : odd);
+		                    (signed char)odd[0] < 0 ? NP_N("byte above 127") : odd);
 		np_finding_advice(finding, "letters, digits, _ and - only: \"The path '…' is "
 		                           "invalid, and profiler will not be enabled.\"");
 	} else if (dash) {

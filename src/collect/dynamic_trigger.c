@@ -264,8 +264,8 @@ static void tell_changes(struct np_report *report, const struct wish *wish,
 {
 	static const struct np_column columns[] = {
 		{"key", "", NP_COL_TEXT, "of profiler_config.json"},
-		{"before", "", NP_COL_TEXT, "its text"},
-		{"after", "", NP_COL_TEXT, "its text"},
+		{"old", "", NP_COL_TEXT, "its text"},
+		{"new", "", NP_COL_TEXT, "its text"},
 	};
 	struct np_table *table = NP_REPORT_TABLE(report, "changes", "Changes", columns);
 	for (size_t i = 0; i < wish->n; i++) {

@@ -260,6 +260,33 @@ void np_check_header(struct np_gate *gate, struct np_check_result *out)
 
 /* ── every rank ── */
 
+/* torch_npu begins an export by emptying ASCEND_PROFILER_OUTPUT, fills it file by file, and leaves
+ * analyse.done at the end, whatever failed (torch_npu.md §4.5). Where the raw dump lies beside it
+ * and the mark does not, an export was cut off, and a table that ends with a whole row does not
+ * show it. A copy without FRAMEWORK tells nothing. */
+static bool was_cut_off(const struct np_capture *capture)
+{
+	return capture->framework == NP_FW_TORCH && capture->has_framework_dir &&
+	       !capture->analyse_done && np_capture_has_data(capture);
+}
+
+static void tell_cut_off(struct np_gate *gate, struct np_check_result *out,
+                         const struct np_capture *capture)
+{
+	np_check_unknown(out, "%s: its export did not come to its end",
+	                 np_gate_label(gate, capture));
+	struct np_finding *finding = np_gate_finding(gate, "EXPORT_UNFINISHED", capture->path,
+	                                             "the export of %s did not come to its end",
+	                                             np_gate_label(gate, capture));
+	if (!finding)
+		return;
+	np_finding_detail(finding, "analyse.done, which torch_npu writes last, is missing beside "
+	                           "the raw dump: files may be half written, or missing.");
+	np_finding_evidence(finding, capture->path, NULL, NULL, "%s",
+	                    NP_N("FRAMEWORK is there, analyse.done is not"));
+	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
+}
+
 static void judge_rank(struct np_gate *gate, struct np_check_result *out, size_t i)
 {
 	const struct np_capture *capture = gate->all->captures.v[i];
@@ -284,6 +311,8 @@ static void judge_rank(struct np_gate *gate, struct np_check_result *out, size_t
 		np_check_fail(out, "%s: %s", label, sum->err.msg);
 	else
 		np_check_pass(out, "%s", label);
+	if (was_cut_off(capture))
+		tell_cut_off(gate, out, capture);
 	if (cluster && np_capture_has_data(capture) && sum->kernels == 0 && !np_gate_step_rows(sum))
 		tell_no_kernels(gate, out, i);
 	for (size_t p = 0; p < capture->problems.n; p++)
