@@ -1,6 +1,9 @@
 #include "collect/events.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/fs.h"
@@ -187,9 +190,32 @@ bool np_run_events_recorded(const struct np_run_events *events, int64_t rank)
 	return false;
 }
 
+static bool is_alive(int64_t pid)
+{
+	return pid > 0 && pid <= INT_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+/* Is some process in its window? Workers that learned their RANK after the target was wrapped all
+ * look like rank 0 until they record. */
+static bool is_any_recording(const struct np_run_events *events)
+{
+	for (size_t i = 0; i < events->all.n; i++) {
+		const struct np_run_event *one = &events->all.v[i];
+		bool over = strcmp(one->event, "profiling") != 0;
+		for (size_t k = i + 1; k < events->all.n && !over; k++)
+			over = events->all.v[k].pid == one->pid &&
+			       strcmp(events->all.v[k].event, "profiled") == 0;
+		if (!over && is_alive(one->pid))
+			return true;
+	}
+	return false;
+}
+
 bool np_run_events_done(const struct np_run_events *events, const int64_t *ranks, size_t n_ranks)
 {
 	size_t done = 0;
+	if (is_any_recording(events))
+		return false;
 	for (size_t i = 0; ranks && i < n_ranks; i++)
 		if (!np_run_events_recorded(events, ranks[i]))
 			return false;

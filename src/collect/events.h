@@ -50,7 +50,7 @@ size_t np_run_events_count(const struct np_run_events *events, const char *name)
 /* Has this rank recorded? A process without RANK counts as 0. */
 bool np_run_events_recorded(const struct np_run_events *events, int64_t rank);
 /* Have all ranks that wrapped a target, and are wanted, finished recording? `ranks`: n_ranks
- * wanted ones, or NULL for all. False while nobody has. */
+ * wanted ones, or NULL for all. False while nobody has, and while one that lives is recording. */
 bool np_run_events_done(const struct np_run_events *events, const int64_t *ranks, size_t n_ranks);
 
 #endif

@@ -239,6 +239,36 @@ def vllm_omni_as_the_guide_says(suite, tmp):
     assert len(set(prompts)) == len(prompts) >= 2, prompts
 
 
+LATE = """
+import multiprocessing, os, time
+from model import DiT  # wrapped before any worker knows its RANK
+def work(rank):
+    os.environ.update(RANK=str(rank), WORLD_SIZE="2")
+    class Slow(int):  # this rank's window is open for longer than the other's
+        def __add__(self, other):
+            time.sleep(4 * rank)
+            return int(self) + other
+    for call in range(6):
+        DiT().forward(Slow(call) if call == 5 else call)
+    time.sleep(600)
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    for rank in range(2):
+        context.Process(target=work, args=(rank,), daemon=True).start()
+    time.sleep(600)
+"""
+
+
+def ranks_that_are_learned_late(suite, tmp):
+    """A service is not ended while one of its ranks is recording, whatever RANK it began with."""
+    home = Home(suite, tmp)
+    home.write("late.py", LATE)
+    report = home.run("--target", TARGET, "--ranks", "all", "--stop-after-capture", "--grace", "5",
+                      command=[home.python, "late.py"])
+    assert sorted(row["rank"] for row in rows(report, "processes") if row["recorded"]) == [0, 1]
+    assert len(table(report, "captures")) == 2 and report["verdict"] == "PASS", report
+
+
 # ── R57–R61: the profiler of cann-recipes ──
 
 RECIPE = """
@@ -389,7 +419,8 @@ def moved_of_every_operation(suite, tmp):
 
 CASES = (warm_up_of_every_preset, launch_facts, packed_capture_is_judged,
          runs_of_one_second_are_apart, calls_and_requests, vllm_omni_as_the_guide_says,
-         path_a_is_watched, bad_disk_is_told, schedules_of_the_guides, moved_of_every_operation)
+         ranks_that_are_learned_late, path_a_is_watched, bad_disk_is_told,
+         schedules_of_the_guides, moved_of_every_operation)
 
 
 def main():

@@ -21,6 +21,9 @@ ENDS = {"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>>", ")", "(", "{", "
 BEFORE = {"nohup", "exec", "time", "sudo", "do", "then", "else", "if", "!", "env", "&&", "||", ";",
           "|", "{", "("}
 ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z_0-9]*=")
+# What every command has; npuprof(1) tells them.
+COMMON = {"--format", "--json", "--table", "--jobs", "--lang", "--verbose", "--quiet", "--color",
+          "--no-progress", "--help", "--output"}
 MPI = re.compile(r"^(mpirun|mpiexec|srun)$")
 
 
@@ -124,6 +127,10 @@ class Page:
         if path.endswith((".c", "DESIGN.md")):
             self.commands = [(number, words) for number, words in self.commands
                              if words[0] in suite.verbs]
+        if path.endswith(".c"):
+            self.commands = [(number, words) for number, words in self.commands
+                             if words[0] in ("plan", "dynamic", "help") or len(words) < 2 or
+                             not re.match(r"^[a-z]{2,}$", words[1])]
 
     def start(self, tmp, *words):
         return subprocess.run([self.suite.npuprof, *words], capture_output=True, text=True,
@@ -178,6 +185,33 @@ def nonsense_is_refused(suite, _tmp):
         assert done.returncode == 2 or "usage: " not in done.stdout, (words, done)
 
 
+def man_pages_have_the_options(suite, _tmp):
+    """The options of --help and of the man page are the same; those of all verbs together."""
+    def options(text):
+        return set(re.findall(r"^ {2,8}(?:-\w, )?(--[a-z0-9-]+)", text, re.M))
+
+    bad = []
+    for path in sorted(glob.glob(os.path.join(SOURCE, "docs", "man", "npuprof-*.scd"))):
+        command = os.path.basename(path)[len("npuprof-"):-len(".1.scd")]
+        text = suite.call(command, "--help", check=0).stdout
+        told = options(text)
+        if "\nverbs " in text:
+            verbs = re.findall(r"^  ([a-z-]+)  ", text.split("\nverbs ")[1].split("\n\n")[0], re.M)
+            assert len(verbs) > 2, text
+            for verb in verbs:
+                told |= options(suite.call(command, verb, "--help", check=0).stdout)
+        with open(path, encoding="utf-8") as file:
+            page = re.sub(r"\\(.)", r"\1", file.read())
+        man = {word for line in page.split("\n") if line.startswith("*-")
+               for word in re.findall(r"\*(--[a-z0-9-]+)", line)}
+        assert len(told) > 5, text
+        for name in sorted(told - man - COMMON):
+            bad.append(f"{os.path.basename(path)} lacks {name}")
+        for name in sorted(man - told):
+            bad.append(f"{command} --help lacks {name}")
+    assert not bad, "\n" + "\n".join(bad)
+
+
 def lines_are_found(suite, _tmp):
     """And it finds what it looks for."""
     for line, want in (
@@ -197,6 +231,7 @@ def main():
     suite = Suite(__doc__)
     suite.verbs = re.findall(r"^  ([a-z-]+) ", suite.call("--help").stdout, re.M)
     suite.run("nonsense_is_refused", lambda tmp: nonsense_is_refused(suite, tmp))
+    suite.run("man_pages_have_the_options", lambda tmp: man_pages_have_the_options(suite, tmp))
     suite.run("lines_are_found", lambda tmp: lines_are_found(suite, tmp))
     paths = [path for pattern in ("*.md", "docs/*.md", "docs/*/*.md", "docs/man/*.scd",
                                   "bench/*.md", "rules/*.md", "inject/*.md")

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -295,6 +296,17 @@ static void a_run_is_done_when_all_ranks_are(void **state)
 	add(&events, "{\"event\": \"profiled\", \"rank\": 1}");
 	assert_true(np_run_events_done(&events, two, 2));
 	assert_true(np_run_events_done(&events, NULL, 0));
+	/* one that is in its window is waited for while it lives */
+	char line[64];
+	(void)snprintf(line, sizeof line, "{\"event\": \"profiling\", \"pid\": %ld}",
+	               (long)getpid());
+	add(&events, line);
+	assert_false(np_run_events_done(&events, two, 2));
+	(void)snprintf(line, sizeof line, "{\"event\": \"profiled\", \"pid\": %ld}",
+	               (long)getpid());
+	add(&events, line);
+	add(&events, "{\"event\": \"profiling\", \"pid\": 2147483647}"); /* no such process */
+	assert_true(np_run_events_done(&events, two, 2));
 	np_run_events_release(&events);
 }
 
