@@ -4,6 +4,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/recipe.h"
+#include "cmd/drill.h"
 #include "cmd/progress.h"
 
 enum { MAX_MODES = 64, SHOWN_ROWS = 20, SCREEN_ROWS = 8 };
@@ -213,6 +214,8 @@ static enum np_status fill_from(const struct np_call *call, const char *path,
 	enum np_status status = np_cluster_open(&cluster, all, &how, report, err);
 	if (status == NP_OK && !cluster.refused)
 		status = run_modes(&cluster, own->output, type, err);
+	if (status == NP_OK && np_cluster_is_root())
+		np_drill_note(all, path, report);
 	np_progress_hide(line);
 	np_cluster_close(&cluster);
 	np_captures_free(all);

@@ -402,6 +402,8 @@ static enum np_status work(struct collect *self, struct np_err *err)
 	for (size_t i = 0; i < self->hosts.v.n; i++)
 		np_report_input(self->report, self->hosts.v.v[i].text);
 	NP_TRY(all_arms(self, err));
+	for (size_t arm = 0; arm < self->n_arms; arm++)
+		NP_TRY(collect_list(self, arm, err));
 	tell(self);
 	return NP_OK;
 }

@@ -165,5 +165,10 @@ enum np_status collect_fetch(struct leg *leg, struct np_err *err)
 		collect_stage(leg, STAGE_GATE, NP_VERDICT_UNKNOWN, 0, "--no-check");
 		return NP_OK;
 	}
+	if (leg->run_verdict == NP_VERDICT_NONE) { /* there was nothing to judge: raw data only */
+		collect_stage(leg, STAGE_GATE, NP_VERDICT_UNKNOWN, 0, "%s",
+		              np_tr(NP_N("nothing is exported: not judged")));
+		return NP_OK;
+	}
 	return gate(leg, err);
 }

@@ -139,6 +139,8 @@ enum np_status collect_prepare(struct leg *leg, struct np_err *err);
 enum np_status collect_devices(struct leg *leg, struct np_err *err); /* collect_devices.c */
 enum np_status collect_run(struct leg *leg, struct np_err *err);     /* collect_run.c */
 enum np_status collect_fetch(struct leg *leg, struct np_err *err);   /* collect_fetch.c */
+/* The delivery list of all hosts of an arm, in its directory (collect_list.c). */
+enum np_status collect_list(struct collect *self, size_t arm, struct np_err *err);
 /* The gate here; pure but for the files. */
 enum np_status collect_judge(const char *dir, const char *marker, const char *profile,
                              unsigned threads, struct np_report *report, struct np_err *err);

@@ -6,8 +6,7 @@ The hosts are sshd's with homes of their own, the stand-in for torch_npu and a r
 import glob
 import json
 import os
-import re
-import shutil
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,8 +15,8 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from collect_lib import FAKES, Skip, Suite, torch_python  # noqa: E402
-from ssh_lib import Cluster, Throttle, is_alive, wait_until  # noqa: E402
+from collect_lib import FAKES, Suite, torch_python  # noqa: E402
+from ssh_lib import Cluster, is_alive, wait_until  # noqa: E402
 
 suite = Suite(__doc__)
 
@@ -32,7 +31,7 @@ from model import DiT
 print("argv", sys.argv[1:], "fused", os.environ.get("FUSED"))
 print("index", os.environ["NPUPROF_HOST_INDEX"], "of", os.environ["NPUPROF_N_HOSTS"])
 with open(os.environ["RAN"], "a") as file:
-    file.write("ran\n")
+    print("ran", file=file)
 dit = DiT()
 for i in range(8):
     assert dit.forward(i) == i + 1
@@ -121,7 +120,8 @@ class Lab:
         run = subprocess.Popen([suite.npuprof, *self.words(*options, **how)],
                                env={**os.environ, "LC_ALL": "C.UTF-8", **self.cluster.env},
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               start_new_session=True)
+                               start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT,
+                                                                        signal.SIG_DFL))
         self.running.append(run)
         return run
 
@@ -282,7 +282,7 @@ def hosts_that_wait_for_each_other(lab):
 def a_cut_connection_does_not_end_the_run(lab):
     flag = f"{lab.tmp}/flag"
     run = lab.start("--env", f"WAIT_FOR={flag}", "--ssh-option", "ConnectTimeout=2")
-    wait_until(lambda: "waiting" in lab.log(), 60, "the run waits")
+    wait_until(lambda: "waiting" in lab.log(), 25, "the run waits")
     lab.hosts["node1"].kill_sessions()
     time.sleep(0.5)
     lab.hosts["node1"].stop()
@@ -298,8 +298,7 @@ def killed_at_every_stage(lab):
     """The program here is killed when a stage is told of; --resume ends it, the run ran once."""
     lab.collect()
     program = glob.glob(f"{lab.home()}/.npuprof/npuprof-*")[0]
-    stages = [stage for stage in WHOLE]
-    for i, stage in enumerate(stages):
+    for stage in WHOLE:
         lab.out = f"{lab.tmp}/out-{stage}"
         ran = lab.runs()
         run = lab.start("--remote-npuprof", program)
@@ -315,7 +314,7 @@ def killed_at_every_stage(lab):
     flag = f"{lab.tmp}/flag"
     lab.out, ran = f"{lab.tmp}/out-middle", lab.runs()
     run = lab.start("--remote-npuprof", program, "--env", f"WAIT_FOR={flag}")
-    wait_until(lambda: "waiting" in lab.log(), 60, "the run waits")
+    wait_until(lambda: "waiting" in lab.log(), 25, "the run waits")
     run.kill()
     run.communicate()
     Lab.write(flag, "")
@@ -324,7 +323,7 @@ def killed_at_every_stage(lab):
 
 def interrupted(lab):
     run = lab.start("--env", f"WAIT_FOR={lab.tmp}/never")
-    wait_until(lambda: "waiting" in lab.log(), 60, "the run waits")
+    wait_until(lambda: "waiting" in lab.log(), 25, "the run waits")
     os.kill(run.pid, signal.SIGINT)
     out, err = run.communicate(timeout=100)
     report = json.loads(out)
@@ -340,7 +339,7 @@ def interrupted(lab):
 
 def npuprof_is_killed_over_there(lab):
     run = lab.start("--env", f"WAIT_FOR={lab.tmp}/never")
-    wait_until(lambda: "waiting" in lab.log(), 60, "the run waits")
+    wait_until(lambda: "waiting" in lab.log(), 25, "the run waits")
     job = glob.glob(f"{lab.home()}/npuprof_runs/*")[0]
     with open(f"{job}/npuprof.pid", encoding="ascii") as file:
         launcher = int(file.read().split()[0])
@@ -366,7 +365,7 @@ def devices(lab):
     flag = f"{lab.tmp}/flag"
     lab.out += "3"
     first = lab.start("--env", f"WAIT_FOR={flag}")
-    wait_until(lambda: "waiting" in lab.log(), 60, "the run waits")
+    wait_until(lambda: "waiting" in lab.log(), 25, "the run waits")
     mine = os.listdir(f"{lab.tmp}/locks-node1")
     assert len(mine) == 1, mine
     lab.out += "4"
@@ -415,6 +414,7 @@ export INSIDE=train HOME={lab.tmp}/inside
 exec "$@"
 """)
     os.makedirs(f"{lab.tmp}/inside")
+    Lab.write(f"{lab.tmp}/inside/.bash_profile", f"PATH={lab.hosts['node1'].bin}:$PATH\n")
     report = lab.collect("--container", "train")
     assert verdicts(report) == WHOLE, (verdicts(report), report["talk"])
     assert rows(report, "captures")[0]["source"].startswith(f"node1:{lab.tmp}/inside/npuprof/")
@@ -432,6 +432,9 @@ def arms(lab):
     for arm in ("with", "without"):
         manifest = read(f"{lab.out}/{arm}/node1/run/npuprof_manifest.json")
         assert manifest["arm"] == arm and manifest["captures"], manifest
+        whole = read(f"{lab.out}/{arm}/npuprof_manifest.json")
+        assert whole["arm"] == arm and len(whole["files"]) == len(manifest["files"])
+        suite.call("pull", "--verify", f"{lab.out}/{arm}", check=0)
     done = suite.call("compare", f"{lab.out}/without", f"{lab.out}/with", "--json")
     assert done.returncode in (0, 3), (done.returncode, done.stderr)
     assert json.loads(done.stdout)["tables"]
@@ -466,6 +469,22 @@ def usage(lab):
     assert not os.path.exists(f"{lab.tmp}/none/collect.json")
 
 
+def ranks_to_drill_into(tmp):
+    """A cluster that was fetched in part: the command for the ranks that stand out (R120)."""
+    suite.call("synth", f"{tmp}/far", "--ranks", "8", "--fault", "slow-rank=5", check=0)
+    suite.call("pull", f"{tmp}/far", f"{tmp}/near dir", check=0)
+    for mode in ("diagnose", "slow_rank"):
+        report = json.loads(suite.call("cluster", f"{tmp}/near dir", "-m", mode, "--json").stdout)
+        lines = [note for note in report["notes"] if "npuprof pull" in note]
+        assert len(lines) == 1 and lines[0].endswith("--ranks 5"), (mode, report["notes"])
+    words = shlex.split(lines[0].split("npuprof ", 1)[1])
+    suite.call(*words, check=0)
+    assert len(glob.glob(f"{tmp}/near dir-drill/**/kernel_details.csv", recursive=True)) == 1
+    notes = json.loads(suite.call("cluster", f"{tmp}/far", "--json").stdout)["notes"]
+    assert not [note for note in notes if "npuprof pull" in note], notes
+
+
+suite.run("ranks to drill into", ranks_to_drill_into)
 suite.run("one host", with_lab(one_host, torch=True))
 for test in (programs_that_fail, without_a_verdict_it_is_3, a_cut_connection_does_not_end_the_run,
              killed_at_every_stage, interrupted, npuprof_is_killed_over_there, devices,

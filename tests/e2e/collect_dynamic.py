@@ -111,7 +111,7 @@ def capture_of_all_ranks(suite, tmp):
     try:
         inode = os.stat(os.path.join(job.dir, "profiler_config.json")).st_ino
         report = job.report("trigger", "--steps", "2", "--warmup", "1", check=0)
-        assert {r["key"]: r["after"] for r in rows(report, "changes")}["start_step"] == "-1"
+        assert {r["key"]: r["new"] for r in rows(report, "changes")}["start_step"] == "-1"
         assert os.stat(os.path.join(job.dir, "profiler_config.json")).st_ino == inode
         report = job.report("watch", "--ranks", "6", "--timeout", "60", check=0)
         assert report["verdict"] == "PASS", report["verdict"]
