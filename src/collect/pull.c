@@ -458,8 +458,8 @@ static const struct np_column columns[] = {
 	{"had_files", "", NP_COL_INT, "of them there before"},
 	{"resumed_bytes", "bytes", NP_COL_BYTES, "that an earlier call had fetched"},
 	{"wire_bytes", "bytes", NP_COL_BYTES, "that travelled, compressed"},
-	{"refetched_shards", "", NP_COL_INT, "fetched again since a digest was wrong"},
-	{"time", "ns", NP_COL_DUR_NS, "of it all"},
+	{"refetched", "", NP_COL_INT, "shards fetched again since a digest was wrong"},
+	{"took", "s", NP_COL_REAL, "of it all"},
 	{"rate_mb_s", "MB/s", NP_COL_REAL, "of what was fetched, as it is on the disk"},
 };
 
@@ -474,7 +474,7 @@ static void tell_row(const struct pull *self, np_ns took, struct np_report *repo
 	np_cell_int(table, (int64_t)result->resumed_bytes);
 	np_cell_int(table, (int64_t)result->wire_bytes);
 	np_cell_int(table, (int64_t)result->refetched);
-	np_cell_int(table, took);
+	np_cell_real(table, (double)took / 1e9);
 	if (result->fetched_bytes && took > 0)
 		np_cell_real(table, (double)result->fetched_bytes * 1000.0 / (double)took);
 	else

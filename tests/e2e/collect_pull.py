@@ -303,7 +303,7 @@ def one_wrong_byte_is_found_and_fetched_again(lab):
     lab.host.program("dd", FLIP.format(flag=lab.tmp + "/flag", always=False))
     done = lab.pull("--shard-size", "1", "--no-compress")
     assert os.path.exists(lab.tmp + "/flag")
-    assert column(done, "refetched_shards") == 1, done.stdout
+    assert column(done, "refetched") == 1, done.stdout
     same(lab.source, lab.dest)
 
 
