@@ -351,6 +351,23 @@ static enum np_status settle_rest(struct pull *self, struct np_err *err)
 	return NP_OK;
 }
 
+/* Manifests that were never finished, of calls that were killed: none other is at work here. */
+static void sweep(struct pull *self)
+{
+	struct np_dir list;
+	if (np_dir_list(&self->arena, self->options->dest, &list, NULL) != NP_OK)
+		return;
+	for (size_t i = 0; i < list.n; i++) {
+		np_str name = np_str_of(list.v[i].name);
+		if (list.v[i].kind != NP_FILE_REG || !np_str_ends(name, NP_STR(".tmp")) ||
+		    !np_str_starts(name, NP_STR(NP_MANIFEST_NAME ".")))
+			continue;
+		const char *path = np_path_join(&self->arena, self->options->dest, list.v[i].name);
+		if (path)
+			(void)unlink(path);
+	}
+}
+
 static enum np_status write_manifest(struct pull *self, struct np_err *err)
 {
 	struct np_manifest manifest;
@@ -373,6 +390,7 @@ static enum np_status write_manifest(struct pull *self, struct np_err *err)
 	manifest.created_ns = np_time_now();
 	if (self->options->arm)
 		manifest.arm = self->options->arm;
+	sweep(self);
 	/* what the manifest promises is on the disk before it */
 	enum np_status status = good ? NP_OK : np_err_nomem(err);
 	if (status == NP_OK && syncfs(self->lock_fd) != 0)

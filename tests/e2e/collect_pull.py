@@ -44,7 +44,7 @@ def tree(top):
         dirs[:] = [name for name in dirs if name != b".npuprof-pull"]
         for name in names:
             path = os.path.join(place, name)
-            if not os.path.islink(path) and name != MANIFEST.encode():
+            if not os.path.islink(path) and not name.startswith(MANIFEST.encode()):
                 found[os.path.relpath(path, os.fsencode(top))] = read(path)
     return found
 
