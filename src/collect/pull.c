@@ -390,7 +390,6 @@ static enum np_status write_manifest(struct pull *self, struct np_err *err)
 	manifest.created_ns = np_time_now();
 	if (self->options->arm)
 		manifest.arm = self->options->arm;
-	sweep(self);
 	/* what the manifest promises is on the disk before it */
 	enum np_status status = good ? NP_OK : np_err_nomem(err);
 	if (status == NP_OK && syncfs(self->lock_fd) != 0)
@@ -404,6 +403,7 @@ static enum np_status write_manifest(struct pull *self, struct np_err *err)
 static enum np_status run_all(struct pull *self, struct np_err *err)
 {
 	NP_TRY(np_pull_store_open(self, err));
+	sweep(self);
 	NP_TRY(np_pull_store_items(self, err));
 	uint64_t had_bytes = 0;
 	for (size_t i = 0; i < self->items.n; i++) {
