@@ -36,7 +36,7 @@ static void environment(struct leg *leg, struct np_buf *out)
 	const struct np_collect_options *options = all->options;
 	const char *script = options->set_env;
 	if (leg->has_set_env) {
-		np_buf_add_cstr(out, ". ");
+		np_buf_add_cstr(out, "set --\n. "); /* it must not see arguments */
 		np_quote_word(
 			out,
 			np_str_of(script ? script : "/usr/local/Ascend/ascend-toolkit/set_env.sh"));
@@ -165,16 +165,7 @@ static enum np_status launch(struct leg *leg, const char *tag, struct np_err *er
 
 /* ── following ── */
 
-enum far_state { FAR_STARTS, FAR_RUNS, FAR_ENDED, FAR_BUSY, FAR_GONE };
-
-struct far {
-	enum far_state state;
-	int64_t status;
-	uint64_t bytes, lines;
-	np_str log; /* what is new */
-};
-
-static bool parse_far(np_str text, struct far *out)
+bool collect_far_parse(np_str text, struct far *out)
 {
 	static const char *const names[] = {"starts", "runs", "ended", "busy", "gone"};
 	np_str line = np_str_cut(text, '\n', &out->log), word = np_str_cut(line, ' ', &line);
@@ -247,7 +238,7 @@ static enum np_status look(struct follow *self, struct far *far, struct np_outco
 	/* while it is stopped, Ctrl-C has been heard already */
 	NP_TRY(collect_ask(self->leg, "look", COLLECT_LOOK_SCRIPT, args, NULL,
 	                   self->stopping ? &never : NULL, outcome, NULL, err));
-	if (!parse_far(np_buf_str(&outcome->out), far))
+	if (!collect_far_parse(np_buf_str(&outcome->out), far))
 		return np_err_set(err, NP_E_FORMAT, self->leg->host,
 		                  "it tells something strange about the run");
 	return NP_OK;
@@ -443,7 +434,10 @@ static void tell_run(struct leg *leg, const struct ended *ended, np_ns begin)
 		(void)snprintf(what, sizeof what, "%s", np_tr(NP_N("ended by Ctrl-C")));
 	else if (!ended->known)
 		(void)snprintf(what, sizeof what,
-		               np_tr("npuprof run ended with %lld and left no run.json"),
+		               leg->run_exit == NP_NO_EXIT
+		                       ? np_tr("npuprof run never began, or was ended (%lld); see "
+		                               "the log")
+		                       : np_tr("npuprof run ended with %lld and left no run.json"),
 		               (long long)leg->run_exit);
 	else if (leg->command_exit == NP_NO_EXIT)
 		(void)snprintf(what, sizeof what, "%s",
