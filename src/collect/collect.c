@@ -287,6 +287,11 @@ static void tell_unverified(const struct collect *self, size_t n)
 static void tell_next(const struct collect *self)
 {
 	const char *out = np_shell_quote(self->report, self->options->out);
+	size_t fetched = 0;
+	for (size_t i = 0; i < self->n_arms * self->hosts.v.n; i++)
+		fetched += self->legs[i].stages[STAGE_PULL].verdict == NP_VERDICT_PASS;
+	if (fetched == 0)
+		return;
 	if (self->n_arms > 1)
 		np_report_note(self->report, "next: npuprof compare %s/%s %s/%s", out,
 		               self->arms[1].name, out, self->arms[0].name);

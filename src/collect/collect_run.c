@@ -181,27 +181,38 @@ bool collect_far_parse(np_str text, struct far *out)
 	       np_str_to_u64(np_str_trim(line), &out->lines);
 }
 
-/* The last line with something in it, without what a terminal would not show (R11e). */
-static void last_line(np_str log, char *out, size_t size)
+/* A line without what colours it (R11e), at most `size` bytes; whole characters of UTF-8. */
+static void plain(np_str line, char *out, size_t size)
 {
 	size_t n = 0;
-	np_str last = {NULL, 0};
-	while (log.len) {
-		np_str line = np_str_trim(np_str_cut(log, '\n', &log));
-		if (line.len)
-			last = line;
-	}
-	for (size_t i = 0; i < last.len && n + 1 < size && n < 100; i++) {
-		unsigned char c = (unsigned char)last.ptr[i];
-		if (c == 0x1b && i + 1 < last.len && last.ptr[i + 1] == '[') {
-			for (i += 2; i < last.len && (last.ptr[i] < '@' || last.ptr[i] > '~');)
+	for (size_t i = 0; i < line.len && n + 1 < size; i++) {
+		unsigned char c = (unsigned char)line.ptr[i];
+		if (c == 0x1b && i + 1 < line.len && line.ptr[i + 1] == '[') {
+			i += 2;
+			while (i < line.len && (line.ptr[i] < '@' || line.ptr[i] > '~'))
 				i++;
-			continue;
-		}
-		if (c >= 0x20 && c < 0x7f)
+		} else if (c >= 0x20 && c != 0x7f) {
 			out[n++] = (char)c;
+		}
+	}
+	if (n + 1 == size) { /* it may have been cut within a character */
+		while (n > 0 && ((unsigned char)out[n - 1] & 0xc0U) == 0x80U)
+			n--;
+		n -= n > 0 && (unsigned char)out[n - 1] >= 0xc0;
 	}
 	out[n] = '\0';
+}
+
+/* The last line with something in it. */
+static void last_line(np_str log, char *out, size_t size)
+{
+	char text[128];
+	*out = '\0';
+	while (log.len) {
+		plain(np_str_trim(np_str_cut(log, '\n', &log)), text, sizeof text);
+		if (*text)
+			(void)snprintf(out, size, "%s", text);
+	}
 }
 
 struct follow {

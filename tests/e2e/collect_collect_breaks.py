@@ -32,6 +32,27 @@ def a_cut_connection_does_not_end_the_run(lab):
     assert verdicts(json.loads(out)) == WHOLE and lab.runs() == 1
 
 
+def a_host_that_stays_away(lab):
+    """Patience comes to an end, the run does not: --resume finds it, and what it left."""
+    flag = f"{lab.tmp}/flag"
+    run = lab.start("--env", f"WAIT_FOR={flag}", "--patience", "0.5")
+    wait_until(lambda: "waiting" in lab.log(), 25, "the run waits")
+    lab.hosts["node1"].kill_sessions()
+    lab.hosts["node1"].stop()
+    out, err = run.communicate(timeout=100)
+    report = json.loads(out)
+    assert run.returncode == 4 and "COLLECT_HOST_FAILED" in codes(report), (run.returncode, err)
+    Lab.write(flag, "")
+    lab.hosts["node1"].start()
+    assert verdicts(lab.resume()) == WHOLE and lab.runs() == 1
+    # what was fetched is judged again by its manifest
+    table = glob.glob(f"{lab.out}/node1/run/run_*/prof/*/ASCEND_PROFILER_OUTPUT/kernel_details.csv")
+    with open(table[0], "ab") as file:
+        file.write(b"\n")
+    report = lab.resume(check=1)
+    assert "MANIFEST_CORRUPT" in codes(report) and verdicts(report)["gate"] == "FAIL"
+
+
 def killed_at_every_stage(lab):
     """The program here is killed when a stage is told of; --resume ends it, the run ran once."""
     lab.collect()
@@ -122,7 +143,8 @@ def devices(lab):
     assert rows(report, "captures")[0]["devices"].count(",") == 1
 
 
-for test in (a_cut_connection_does_not_end_the_run, killed_at_every_stage, interrupted,
-             npuprof_is_killed_over_there, devices):
+for test in (a_cut_connection_does_not_end_the_run, a_host_that_stays_away,
+             killed_at_every_stage, interrupted, npuprof_is_killed_over_there,
+             devices):
     suite.run(test.__name__.replace("_", " "), with_lab(suite, test))
 sys.exit(suite.finish())
