@@ -78,7 +78,8 @@ enum np_status np_dumps_find(struct np_arena *arena, const char *root, np_ns sta
                              struct np_dumps *out, struct np_err *err)
 {
 	*out = (struct np_dumps){.old = 0};
-	enum np_status status = is_dump_name(np_path_base(root).ptr)
+	const char *base = np_path_base(root).ptr;
+	enum np_status status = is_dump_name(base) || is_msprof_name(base)
 	                                ? look_at(arena, root, start_ns, out, err)
 	                                : walk(arena, root, start_ns, 0, out, err);
 	if (status == NP_E_NOTFOUND)

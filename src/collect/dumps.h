@@ -22,7 +22,8 @@ struct np_dumps {
 	size_t old;                 /* *_ascend_pt that are not newer than the start */
 };
 
-/* Directories *_ascend_pt, and PROF_* outside of them, below `root`, links not followed, that hold something written since
+/* Directories *_ascend_pt, and PROF_* outside of them, below `root`, links not followed, that
+ * hold something written since
  * start_ns. A root that is not there has none. Texts in the arena. */
 enum np_status np_dumps_find(struct np_arena *arena, const char *root, np_ns start_ns,
                              struct np_dumps *out, struct np_err *err);

@@ -289,9 +289,13 @@ enum np_status np_run_resolve(struct np_run *run, struct np_err *err)
 const char *np_run_absolute(struct np_arena *arena, const char *path)
 {
 	char here[4096];
-	if (path[0] == '/' || !getcwd(here, sizeof here))
-		return np_arena_cstr(arena, np_str_of(path));
-	return np_path_join(arena, here, path);
+	np_str text = np_str_of(path);
+	while (text.len > 1 && text.ptr[text.len - 1] == '/')
+		text.len--;
+	const char *clean = np_arena_cstr(arena, text);
+	if (!clean || path[0] == '/' || !getcwd(here, sizeof here))
+		return clean;
+	return np_path_join(arena, here, clean);
 }
 
 enum np_status np_run_paths(struct np_run *run, struct np_err *err)
