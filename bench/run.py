@@ -30,6 +30,7 @@ PEERS = {
     "python json.load": "import json,sys,time;t=time.process_time();json.load(open(sys.argv[1]));print(time.process_time()-t)",
     "python csv.reader": "import csv,sys,time;t=time.process_time();n=sum(1 for _ in csv.reader(open(sys.argv[1],newline='')));print(time.process_time()-t)",
     "pandas.read_csv": "import sys,time,pandas;t=time.process_time();pandas.read_csv(sys.argv[1]);print(time.process_time()-t)",
+    "python struct.iter_unpack": "import struct,sys,time;d=open(sys.argv[1],'rb').read();t=time.process_time();s={}\nfor r in struct.iter_unpack('=QqQQQQQQQIIIIIIiiiiiiHBBB3x',memoryview(d)[8192:]):\n k=(r[22],r[9],r[10],r[16]);c=s.setdefault(k,[0,0]);c[0]+=1;c[1]+=r[6]\nprint(time.process_time()-t)",
     "python sqlite3 fetchall": "import sqlite3,sys,time;c=sqlite3.connect('file:'+sys.argv[1]+'?immutable=1',uri=True);t=time.process_time();c.execute('select * from TASK').fetchall();print(time.process_time()-t)",
 }
 
@@ -128,7 +129,9 @@ def measure(work, megabytes, rounds):
     repeat_csv(seed + "/kernel_details.csv", csv, size)
     repeat_trace(seed + "/trace_view.json", trace, 5 * size // 2)
     make_db(db, 3000000)
-    for path in (csv, trace, db):  # into the page cache, by reading
+    log = work + "/a.nplog"
+    subprocess.run([BENCH + "/bench_comm", "make", log, "1000000"], check=True)
+    for path in (csv, trace, db, log):  # into the page cache, by reading
         subprocess.run(["cat", path], stdout=subprocess.DEVNULL, check=True)
     gb = {path: os.path.getsize(path) / 1e9 for path in (csv, trace, db)}
     figures = {}
@@ -151,6 +154,8 @@ def measure(work, megabytes, rounds):
         note("db", ours([BENCH + "/bench_db", db], r"native ([\d.]+) M rows/s"))
         note("libsqlite3", ours([BENCH + "/bench_db", db], r"libsqlite3 ([\d.]+) M rows/s"))
         note("fetchall", 3.0 / peer("python sqlite3 fetchall", db))
+        note("comm", ours([BENCH + "/bench_comm", log], r"([\d.]+) M records/s"))
+        note("struct", 1.0 / peer("python struct.iter_unpack", log))
         note("start", 1000 * min(wall([NPUPROF, "version"]) for _ in range(10)))
         shutil.rmtree(work + "/made", ignore_errors=True)
         seconds = wall([NPUPROF, "synth", work + "/made", "--ranks", "1", "--steps", "50", "--layers", "100", "-q"])
@@ -170,6 +175,7 @@ def report(figures, out):
     table.add("kernel table into all id, time and name columns (17)", "GB/s", f["csv_base"], "1.5", csv_peers, "2.0")
     table.add("kernel table, all 46 columns typed", "GB/s", f["csv_all"], "", csv_peers, "1.8 numbers only")
     table.add("kernel table (17), all cores, wall", "GB/s", f["csv_wall"], "", csv_peers, "")
+    table.add("log of collectives, summed up", "M records/s", f["comm"], "20", {"struct.iter_unpack": f["struct"]}, "memory")
     table.add("TASK scan, 11 columns, 3 M rows", "M rows/s", f["db"], "18", {"libsqlite3": f["libsqlite3"], "python sqlite3": f["fetchall"]}, "25.5")
     table.print(out)
     out.write("\nStart-up (`npuprof version`, wall): %.1f ms, aim 10. `synth`: %.0f MB/s of text, aim 100.\n"

@@ -8,7 +8,7 @@ add_library(npuprof_collectives SHARED ${preload})
 target_include_directories(npuprof_collectives PRIVATE ${PROJECT_SOURCE_DIR}/include)
 target_compile_definitions(npuprof_collectives PRIVATE _GNU_SOURCE NPUPROF_VERSION="${PROJECT_VERSION}")
 target_compile_options(npuprof_collectives PRIVATE -O2 -Wall -Wextra -Wconversion -Wshadow -Werror
-  -fvisibility=hidden -ftls-model=initial-exec -fno-sanitize=all -U_FORTIFY_SOURCE -fno-lto)
+  -fvisibility=hidden -fexceptions -ftls-model=initial-exec -fno-sanitize=all -U_FORTIFY_SOURCE -fno-lto)
 target_link_options(npuprof_collectives PRIVATE -fno-sanitize=all -Wl,-z,defs)
 target_link_libraries(npuprof_collectives PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 install(TARGETS npuprof_collectives LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/npuprof)

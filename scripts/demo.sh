@@ -1,7 +1,7 @@
 #!/bin/bash
-# What `make demo` shows: a capture of two ranks made by `npuprof synth`, a look
-# at it, the gate's verdict, the same for a broken one, and who slows down eight
-# ranks. Safe to run again.
+# What `make demo` shows: what a schedule will record, a capture of two ranks made by
+# `npuprof synth`, a look at it, the gate's verdict, the same for a broken one, and who
+# slows down eight ranks. Safe to run again.
 #
 #   scripts/demo.sh [PATH OF npuprof]
 set -u
@@ -28,6 +28,7 @@ show() {
 
 rm -rf "$out"
 mkdir -p "$out"
+show 0 plan schedule --skip-first 2 --warmup 1 --active 3 --repeat 1 --steps 7
 touch "$out/.start" # what a script does before it starts the capture
 show 0 synth "$out/good" --ranks 2 --format text,db
 show 0 info "$out/good"
@@ -46,6 +47,7 @@ Next:
   $npuprof info $out/good --json
   $npuprof advise $out/slow -o $out/advice
   $npuprof synth --list-faults
+  $npuprof run --target MODULE:CLASS.forward --out runs -- python3 your_script.py
   $npuprof help check
   make check                    all tests
   make install PREFIX=~/.local  the program and its man pages

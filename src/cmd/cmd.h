@@ -58,9 +58,9 @@ struct np_cmd {
 };
 
 extern const struct np_cmd np_cmd_advise, np_cmd_advisor, np_cmd_analyze, np_cmd_check,
-	np_cmd_cluster, np_cmd_collect, np_cmd_compare, np_cmd_completion, np_cmd_deploy,
-	np_cmd_devices, np_cmd_help, np_cmd_info, np_cmd_pull, np_cmd_report, np_cmd_run,
-	np_cmd_synth, np_cmd_version;
+	np_cmd_cluster, np_cmd_collect, np_cmd_comm, np_cmd_compare, np_cmd_completion,
+	np_cmd_deploy, np_cmd_devices, np_cmd_help, np_cmd_info, np_cmd_plan, np_cmd_pull,
+	np_cmd_report, np_cmd_run, np_cmd_synth, np_cmd_version;
 
 /* Sorted by name. */
 extern const struct np_cmd *const np_cmds[];
@@ -105,6 +105,9 @@ struct np_finish {
 };
 int np_cmd_finish_as(const struct np_call *call, const struct np_report *report,
                      const struct np_finish *how);
+
+/* Columns of the terminal that the text goes to; 0 when it goes elsewhere, or is no text. */
+unsigned np_cmd_width(const struct np_common *common);
 
 /* Also show the report as text on stderr (check --json, R49), unless -q. */
 void np_cmd_talk(const struct np_call *call, const struct np_report *report);

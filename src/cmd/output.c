@@ -53,6 +53,12 @@ static unsigned terminal_width(int fd)
 	return 100;
 }
 
+unsigned np_cmd_width(const struct np_common *common)
+{
+	bool text = !common->json && (!common->format || strcmp(common->format, "text") == 0);
+	return text && !common->output ? terminal_width(STDOUT_FILENO) : 0;
+}
+
 static bool use_color(const struct np_common *common, int fd)
 {
 	const char *no_color = getenv("NO_COLOR");

@@ -8,7 +8,7 @@ struct options {
 	uint64_t ranks, steps, layers, ops, tp, pp, dp, ep, micro, comm_ops, cards;
 	const char *format, *start, *seed, *level; /* 0 is a value of these two */
 	struct np_opt_list faults;
-	bool force, list_faults, set_mtimes, lite;
+	bool force, list_faults, set_mtimes, lite, comm_log;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -28,6 +28,8 @@ static const struct np_option options[] = {
 	{"ranks-per-host", 0, NP_OPT_UINT, AT(cards), "N", "1 to 8 (default: 8)"},
 	{"lite", 0, NP_OPT_FLAG, AT(lite), NULL,
          "only the small files that an analysis across ranks reads"},
+	{"comm-log", 0, NP_OPT_FLAG, AT(comm_log), NULL,
+         "also what the collective recorder would have left, in DIR/comm"},
 	{"comm-ops", 0, NP_OPT_UINT, AT(comm_ops), "N",
          "collectives of a rank per step, at least; sets the layers"},
 	{"format", 'f', NP_OPT_STRING, AT(format), "LIST",
@@ -88,6 +90,7 @@ static enum np_status fill(const struct options *own, struct np_synth_options *o
 	take(own->comm_ops, &out->comm_ops);
 	take(own->cards, &out->ranks_per_host);
 	out->lite = own->lite;
+	out->comm_log = own->comm_log;
 	/* the sizes of a layout give the number of ranks */
 	uint64_t product = (own->tp ? own->tp : 1) * (own->pp ? own->pp : 1) * own->dp;
 	if (own->ranks == 0 && own->dp < UINT32_MAX && own->tp < 65536 && own->pp < 65536)

@@ -246,8 +246,10 @@ static void end_far(struct ssh *self, int64_t pid)
 	const char *const argv[] = {"kill", "-s", "TERM", "--", target, NULL};
 	const struct np_command command = {
 		.argv = argv, .timeout_ms = KILL_TIMEOUT_MS, .cancel = &never};
-	bool done = pid <= 1 || self->ending;
-	self->ending = true; /* what ends others is not ended so itself */
+	bool done = false;
+	if (pid <= 1 || self->ending) /* what ends others is not ended so itself */
+		return;
+	self->ending = true;
 	for (int i = 0; i < 2 && !done; i++) {
 		struct np_outcome outcome = {0};
 		done = self->base.ops->run(&self->base, &command, &outcome, NULL) == NP_OK;

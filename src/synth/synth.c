@@ -13,6 +13,7 @@
 #include "synth/truth_cluster.h"
 #include "synth/write.h"
 #include "synth/write_comm.h"
+#include "synth/write_comm_log.h"
 
 enum { MAX_MEETS = 1 << 28 };
 static const np_ns default_epoch_ns = 1748764800ll * 1000000000; /* 2025-06-01 08:00 UTC */
@@ -118,7 +119,7 @@ static bool is_ours(const char *name)
 	np_str text = np_str_of(name);
 	return np_str_ends(text, NP_STR("_ascend_pt")) || np_str_starts(text, NP_STR("PROF_")) ||
 	       (np_str_starts(text, NP_STR("log_")) && np_str_ends(text, NP_STR(".log"))) ||
-	       np_str_is(text, "truth.json");
+	       np_str_is(text, "truth.json") || np_str_is(text, "comm");
 }
 
 /* Is there a truth.json that we wrote? Its first bytes tell. */
@@ -315,6 +316,8 @@ static enum np_status write_rank(struct rank_job *job, struct np_err *err)
 		               run->pid, job->stamp);
 	NP_TRY(sub_dir(job->root, job->name, job->path, err));
 	NP_TRY(alone ? write_msprof(job, job->path, err) : write_capture(job, err));
+	if (run->plan->options.comm_log)
+		NP_TRY(np_synth_write_comm_log(run, job->root, job->stats, err));
 	if (np_synth_has(run, NP_SYNTH_RUN_FAILED) || np_synth_has(run, NP_SYNTH_UNCLOSED_STEP))
 		NP_TRY(np_synth_write_run_log(run, job->root, job->stats, err));
 	job->stats->directories++;

@@ -174,6 +174,7 @@ struct np_synth_options {
 	/* A parallel layout (program.h) instead of tp and dp alone. Set by np_synth_write() too,
 	 * when a number below is given or a fault needs it. */
 	bool layout;
+	bool comm_log;           /* also what the collective recorder would have left: DIR/comm */
 	bool lite;               /* only the small files that an analysis across ranks reads */
 	uint32_t pp, dp, ep;     /* 0: 1, what is left, 1 */
 	uint32_t micro_batches;  /* per step; 0: as many as stages */

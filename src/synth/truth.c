@@ -1,5 +1,7 @@
 #include "synth/truth.h"
 
+#include "synth/write_comm_log.h"
+
 static void field(struct np_out *out, const char *key, int64_t value)
 {
 	np_out_lit(out, ", \"");
@@ -131,6 +133,12 @@ void np_synth_truth_rank(struct np_out *out, const struct np_synth_run *run, con
 		np_out_lit(out, "null");
 	field(out, "kernels", (int64_t)run->n_kernels);
 	field(out, "collectives", (int64_t)run->n_comms);
+	if (run->plan->options.comm_log) {
+		uint64_t calls, bytes;
+		np_synth_comm_log_truth(run, &calls, &bytes);
+		field(out, "comm_log_calls", (int64_t)calls);
+		field(out, "comm_log_bytes", (int64_t)bytes);
+	}
 	if (run->stalls.n > 0) {
 		field(out, "stalls", (int64_t)run->stalls.n);
 		field(out, "stall_ns", np_synth_stall_sum(run));

@@ -93,6 +93,8 @@ def chained_sitecustomize(tmp):
     out = run.run().stdout.splitlines()
     same(out[:2], ["sitecustomize sitecustomize"] * 2, "sitecustomize ran at start and on reload")
     same(out[-1] + "\n", OUT, "output")
+    run.one("start")
+    run.one("wrapped")
     run.profiled()
 
 
@@ -302,6 +304,31 @@ def set_later(tmp):
     same(len(run.events("not_found")), 1, "not_found")
 
 
+def found_but_not_imported(tmp):
+    """find_spec() of a target's module gives what it gave; LazyLoader works on it."""
+    run = Run(tmp, {"mod.py": MOD, "main.py": """
+        import importlib.machinery, importlib.util, sys
+        spec = importlib.util.find_spec("mod")
+        assert "mod" not in sys.modules
+        assert isinstance(spec.loader, importlib.machinery.SourceFileLoader)
+        assert "what f does" in spec.loader.get_source("mod") and spec.origin.endswith("mod.py")
+        spec.loader = importlib.util.LazyLoader(spec.loader)
+        mod = sys.modules["mod"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(mod)
+        for _ in range(5): mod.f()
+        """})
+    run.run()
+    run.profiled()
+
+
+def strict(tmp):
+    """With all warnings as errors, in development mode, with assertions and comments removed."""
+    for number, words in enumerate((("-X", "dev", "-W", "error", "-bb"), ("-OO",))):
+        run = Run(os.path.join(tmp, str(number)), {"mod.py": MOD, "main.py": SEVEN})
+        same(run.run(*words, "main.py").stderr, "", "stderr")
+        run.profiled()
+
+
 def foreign_finder(tmp):
     """A module that came by a finder in front of ours, and one that was there before."""
     run = Run(tmp, {"mod.py": MOD, "other.py": "", "main.py": """
@@ -419,9 +446,10 @@ def under_a_debugger(tmp):
 
 CASES = [syntax, third_call, not_asked, no_site, bad_config, unwritable_events,
          chained_sitecustomize, raising_sitecustomize, exiting_sitecustomize, shadows_nothing,
-         reexported, circular, reloaded, lazy_import, zip_and_namespace, lazy_getattr, lazy_module, own_json, set_later,
-         foreign_finder, import_fails, main_function, main_module, main_is_not_imported_module,
-         main_missing, under_a_debugger]
+         reexported, circular, reloaded, lazy_import, zip_and_namespace, lazy_getattr,
+         lazy_module, own_json, set_later, found_but_not_imported, strict, foreign_finder,
+         import_fails, main_function, main_module, main_is_not_imported_module, main_missing,
+         under_a_debugger]
 
 
 if __name__ == "__main__":

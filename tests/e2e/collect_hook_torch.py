@@ -227,7 +227,7 @@ def mp_spawn(tmp):
 
 def loader(tmp):
     """Workers of a DataLoader, forked and spawned: never profiled, not counted, not told."""
-    for method in ("fork", "spawn"):
+    for method, epochs, workers in (("fork", 2, 2), ("spawn", 1, 1)):
         run = real(os.path.join(tmp, method), {"data.py": """
             import torch, net
             def f(n): return torch.full((2,), float(n))
@@ -237,11 +237,11 @@ def loader(tmp):
             """, "main.py": f"""
             import torch, data, net
             if __name__ == "__main__":
-                loader = torch.utils.data.DataLoader(data.Data(), 2, num_workers=2,
+                loader = torch.utils.data.DataLoader(data.Data(), 2, num_workers={workers},
                                                      multiprocessing_context="{method}")
                 model = torch.nn.Linear(2, 2)
-                total = sum(float(batch.sum()) for _ in range(2) for batch in loader)
-                assert total == 2 * 2 * sum(range(12)), total
+                total = sum(float(batch.sum()) for _ in range({epochs}) for batch in loader)
+                assert total == {epochs} * 2 * sum(range(12)), total
                 for n in range(3): data.f(n)
             """}, "data:f")
         run.run(torch=True)

@@ -64,7 +64,7 @@ class Run:
         env = {name: value for name, value in os.environ.items()
                if name not in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "PYTHONSTARTUP")}
         env.update(PYTHONPATH=os.pathsep.join(path), NPUPROF_INJECT=self.json,
-                   PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1",
+                   PYTHONDONTWRITEBYTECODE="1", TMPDIR=self.tmp, OMP_NUM_THREADS="1",
                    FAKE_NPU_TRACE=os.path.join(self.tmp, "actions"))
         if not torch:  # whoever asks for it shall not wait for it
             env["FAKE_NPU_NO_TORCH"] = "1"

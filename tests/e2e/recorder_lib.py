@@ -2,12 +2,15 @@
 import json
 import os
 import signal
+import socket
 import subprocess
+import sys
 import time
 
 import comm_reader
-from collect_lib import SOURCE, torch_python
+from collect_lib import SOURCE, Suite, torch_python
 
+npuprof = None  # the program that is tested
 INJECT = os.path.join(SOURCE, "inject", "python")
 
 # Each program's first lines: gloo, alone or under torchrun.
@@ -22,6 +25,12 @@ def start(rank=None, world=None, store=None):
         store = dist.HashStore()
     dist.init_process_group("gloo", rank=rank, world_size=world, store=store)
 """
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class Run:
@@ -54,11 +63,20 @@ class Run:
         """Run a program, START in front; under torchrun when ranks is given. Its stdout."""
         command = [torch_python()]
         if ranks:
-            command += ["-m", "torch.distributed.run", "--standalone",
-                        f"--nproc_per_node={ranks}"]
+            # --standalone has one port for all; -r 0 fails with torch 1.13 on Python 3.11
+            command += ["-m", "torch.distributed.run", "--nnodes=1", "--rdzv_backend=c10d",
+                        f"--rdzv_endpoint=127.0.0.1:{free_port()}", "--rdzv_id=npuprof",
+                        f"--nproc_per_node={ranks}", "-r", "1", "-t", "1"]
         command.append(self.write(name, START + text))
-        self.done = subprocess.run(command, cwd=self.tmp, capture_output=True, text=True,
-                                   env={**self.environment, **(env or {})}, timeout=timeout)
+        with subprocess.Popen(command, cwd=self.tmp, stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.PIPE, start_new_session=True,
+                              env={**self.environment, **(env or {})}) as process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # its children, too
+                raise
+        self.done = subprocess.CompletedProcess(command, process.returncode, out, err)
         if self.done.returncode != status:
             raise AssertionError(f"exit {self.done.returncode}, not {status}\n"
                                  f"{self.done.stdout}\n{self.done.stderr}")
@@ -104,3 +122,12 @@ class Run:
 def same(got, expected, what=""):
     if got != expected:
         raise AssertionError(f"{what}\n  got      {got}\n  expected {expected}")
+
+
+def run_cases(doc, cases):
+    global npuprof
+    suite = Suite(doc)
+    npuprof = suite.npuprof
+    for case in cases:
+        suite.run(case.__name__, case)
+    sys.exit(suite.finish())

@@ -3,21 +3,25 @@
     sitecustomize ─▶ start() ─▶ config     inject.json
                              ─▶ events     events/<pid>.jsonl
                              ─▶ targets ─▶ imports   a callback once a module was imported
-                                        ─▶ main      the same for the program itself, __main__
-                                        ─▶ wrap      the wrapper around a target
-                                              └▶ step     the profiler around the chosen call
+                                        ─▶ mainmod   the same for the program itself, __main__
+                                        ─▶ attach    find the target (find), wrap it (wrap)
+                                             └▶ step     the profiler around the chosen call
                              ─▶ collectives          the recorder at torch.distributed
 
 Nothing here may raise into the user's program. What fails is an event `hook_failed`.
 """
 import os
 
+_started = False  # sitecustomize may be reloaded
+
 
 def start():
     """Once per interpreter, from sitecustomize. May raise; sitecustomize tells it."""
+    global _started
     from . import processes
-    if processes.is_servant():
+    if _started or processes.is_servant():
         return
+    _started = True
     from . import config, events, imports, targets
     settings = config.load(os.environ["NPUPROF_INJECT"])
     events.start(settings.events_dir)

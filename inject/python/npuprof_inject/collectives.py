@@ -10,16 +10,14 @@
 
 torch.distributed is loaded while torch is being imported, so torch itself is waited for (R25).
 """
-import functools
 import os
-import re
 import sys
 
 from . import events
 from .comm_anchors import Anchors
 
 OTHER_SHARE = 0.2  # of the bytes, from which on an anchor is probably wrong (R24)
-TEXT_STAGE = re.compile(r"text|encode|prompt|t5|clip", re.IGNORECASE)
+TEXT_STAGES = ("text", "prompt", "t5", "clip")  # in the names of such stages
 
 _installed = None
 
@@ -77,13 +75,18 @@ class _Collectives:
         for where in ("torch.distributed.distributed_c10d", "torch.distributed"):
             module = sys.modules[where]
             for name, method in comm_ops.FUNCTIONS.items():
-                function = getattr(module, name, None)
-                describe = getattr(recorder.ops, method)
-                if comm_redirect.redirect(function, functools.partial(
-                        recorder.hook, describe=describe), compiling):
-                    self.hooked.append(name)
-            manager = getattr(module, "_coalescing_manager", None)
-            comm_redirect.redirect(manager, recorder.coalescing, compiling)
+                with events.guard("hook of %s" % name):  # the others are hooked anyway
+                    self._hook(getattr(module, name, None), name,
+                               getattr(recorder.ops, method), compiling)
+            with events.guard("hook of _coalescing_manager"):
+                comm_redirect.redirect(getattr(module, "_coalescing_manager", None),
+                                       recorder.coalescing, compiling)
+
+    def _hook(self, function, name, describe, compiling):
+        from . import comm_redirect
+        if comm_redirect.redirect(
+                function, lambda original: self.recorder.hook(original, describe), compiling):
+            self.hooked.append(name)
 
     def _functional(self, module):
         from . import comm_functional
@@ -91,6 +94,7 @@ class _Collectives:
 
     def _data_parallel(self, module):
         """Its reducer is C++ and calls the group itself: nothing of it passes through Python."""
+        import functools
         kind = module.DistributedDataParallel
         original = kind.__init__
 
@@ -114,7 +118,7 @@ class _Collectives:
     # the end
 
     def _at_exit(self):
-        logs, lost = self.recorder.close()
+        logs, lost = self.recorder.close(), self.recorder.lost
         totals = self.recorder.totals()
         calls = sum(total.calls for total in totals.values())
         if not logs and not lost:
@@ -147,16 +151,19 @@ class _Collectives:
 
     def _tell_text(self, totals):
         """A prompt that was seen before is not encoded again (R26)."""
-        request = self.config.get("request")
-        requests = self.stages.calls.get(request, 0)
+        requests = self.stages.calls.get(self.stages.request_name, 0)
         for name, total in sorted(totals.items()):
-            if requests > 1 and TEXT_STAGE.search(name) and not total.later_calls:
+            if requests > 1 and _is_text(name) and not total.later_calls:
                 events.write("collectives_text_once", stage=name, requests=requests,
                              calls=total.calls, bytes=total.bytes)
                 if _is_first_here():
                     events.say("stage %s sent only in the first of %d requests: with the same "
                                "prompt its result comes from a cache; give each request "
                                "another prompt" % (name, requests))
+
+
+def _is_text(name):
+    return any(word in name.lower() for word in TEXT_STAGES)
 
 
 def _is_first_here():

@@ -1,5 +1,4 @@
 """Puts the stages at their anchors, once the modules of these are there (R24, R25)."""
-import functools
 import sys
 
 from . import events
@@ -21,11 +20,13 @@ class Anchors:
         self._make_recorder = make_recorder
 
     def install(self, imports):
+        if not self._anchors:
+            return
+        from . import find, mainmod
         for anchor in self._anchors:
             if anchor.module != "__main__":
-                imports.after(anchor.module, functools.partial(self._try, anchor), every=True)
-        if self._anchors:
-            self._in_program()
+                imports.after(anchor.module, self._callback(anchor), every=True)
+        mainmod.install(self._anchors, self._attempt, find.not_found)
 
     def found(self):
         """{stage: is one of its anchors in place?}, in the order of the configuration."""
@@ -37,30 +38,39 @@ class Anchors:
     def look_again(self):
         for anchor in self._anchors:
             module = sys.modules.get(anchor.module)
-            if not anchor.done and module is not None:
+            if anchor.done or module is None:
+                continue
+            if anchor.module == "__main__":  # it goes on, and may define it yet
+                self._attempt(anchor, module)
+            else:
                 self._try(anchor, module)
 
+    def _callback(self, anchor):
+        return lambda module: self._try(anchor, module)
+
     def _try(self, anchor, module):
+        from . import find
         problem = self._attempt(anchor, module)
         if problem is not None:
-            self._not_found(anchor, module, problem)
+            find.not_found(anchor, module, problem)
 
     def _attempt(self, anchor, module):
         """None, or the exception that says why not."""
-        from . import targets, wrap
+        from . import find, wrap
         try:
-            holder, name, raw = targets._find(module, anchor.qualname)
+            holder, name, raw = find.find(module, anchor.qualname)
             new = self._rewrap(anchor.stage, raw)
             setattr(holder, name, new)
-            if not isinstance(holder, type):
-                targets._everywhere(raw, new)
-        except (targets.Missing, wrap.Refused, AttributeError, TypeError) as problem:
+        except (find.Missing, wrap.Refused, AttributeError, TypeError) as problem:
             return problem
+        if not isinstance(holder, type):
+            find.everywhere(raw, new)
         anchor.done = True
         events.write("collectives_stage", stage=anchor.stage, target=anchor.name)
         return None
 
     def _rewrap(self, stage, raw):
+        import functools
         from . import comm_stages, step, wrap
         kind = type(raw)
         if kind in (staticmethod, classmethod):
@@ -74,16 +84,3 @@ class Anchors:
         wrapper = comm_stages.wrap(self._make_recorder().stages, stage, raw)
         step.skip_compiler(wrapper)
         return wrapper
-
-    def _not_found(self, anchor, module, problem):
-        from . import targets
-        targets.not_found(anchor, module, problem)
-
-    def _in_program(self):
-        """Anchors in the program itself. mainmod asks one function for all that it finds."""
-        from . import mainmod, targets
-
-        def attempt(target, names):
-            mine = isinstance(target, _Anchor)
-            return self._attempt(target, names) if mine else targets.attempt(target, names)
-        mainmod.install(self._anchors, attempt, targets.not_found)

@@ -11,7 +11,7 @@ from .comm_ops import NO_REDUCTION, size, sizes
 
 
 class Functional:
-    """As comm_ops.Ops, for functions whose first parameter is the input and which return a tensor."""
+    """As comm_ops.Ops, for functions that take the input first and return the output."""
 
     def __init__(self, ops, groups):
         self._ops, self._find = ops, groups.find

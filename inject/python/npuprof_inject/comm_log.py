@@ -28,10 +28,11 @@ MARK = 42
 
 HEADER = struct.Struct("=8sIIIIQQQQQqqiiiiiiiI64s256s64s")
 AT_WRITTEN, AT_STRING_BYTES, AT_LOST = 40, 48, 56
-AT_DEVICE, AT_CLOSED = 104, 108
+AT_RANK, AT_DEVICE, AT_CLOSED = 92, 104, 108
 RECORD_BYTES = 128
 BODY = struct.Struct("=qQQQQQQQIIIIIIiiiiiiHBBB3x")  # a record behind its seq
-BLOCK = 2048  # records whose disk is allocated at a time: 256 KiB
+FIRST_BLOCK, BLOCK = 64, 2048  # records whose disk is allocated at a time: 8 to 256 KiB
+STRING_BLOCK = 16 * 1024  # a short thread costs 28 KiB
 
 if sys.byteorder != "little" or BODY.size != RECORD_BYTES - 8:
     raise ImportError("collective logs are little-endian")
@@ -68,7 +69,8 @@ class Log:
         self.lost = 0
         self._busy = False
         self._strings = {"": 0}
-        self._string_bytes = FIRST_STRING
+        self._string_bytes, self._string_room = FIRST_STRING, STRING_BLOCK
+        self.device = -1
         # Two uncontended atomic operations between what must be stored in order: x86 keeps
         # the order of stores anyway, aarch64 does not.
         self._fence = threading.Lock()
@@ -76,8 +78,8 @@ class Log:
         size = self._first + self._capacity * RECORD_BYTES
         self._fd, self.path = self._create(directory)
         try:
-            self._allocate(0, self._first)
             os.ftruncate(self._fd, size)
+            self._allocate(0, HEADER_BYTES + STRING_BLOCK)
             self._map = mmap.mmap(self._fd, size, mmap.MAP_SHARED,
                                   mmap.PROT_READ | mmap.PROT_WRITE)
             self._words = memoryview(self._map).cast("Q")
@@ -106,12 +108,12 @@ class Log:
 
     def _begin(self, rank, world):
         environment_rank, environment_world = _environment("RANK"), _environment("WORLD_SIZE")
+        self.rank = environment_rank if environment_rank >= 0 else rank
         header = HEADER.pack(
             b"", VERSION, LAYER_TORCH, HEADER_BYTES, RECORD_BYTES, STRING_BYTES, self._capacity,
             0, FIRST_STRING, 0, time.time_ns(), time.monotonic_ns(), self._pid,
             threading.get_native_id(), os.getppid(),
-            environment_rank if environment_rank >= 0 else rank,
-            environment_world if environment_world >= 0 else world,
+            self.rank, environment_world if environment_world >= 0 else world,
             _environment("LOCAL_RANK"), -1, 0,
             host().encode()[:63], _command()[:255], RECORDER.encode())
         self._map[:len(header)] = header
@@ -123,7 +125,12 @@ class Log:
         self._fence.acquire()
 
     def set_device(self, index):
+        self.device = index
         struct.pack_into("=i", self._map, AT_DEVICE, index)
+
+    def set_rank(self, rank, world):
+        self.rank = rank
+        struct.pack_into("=ii", self._map, AT_RANK, rank, world)
 
     def string(self, text):
         """Its name in the log; NO_ROOM when it does not fit any more."""
@@ -137,12 +144,21 @@ class Log:
     def _add(self, data):
         at = self._string_bytes
         end = at + (4 + len(data) + 1 + 3) // 4 * 4  # lengths stay aligned
-        if end > STRING_BYTES:
+        if end > STRING_BYTES or (end > self._string_room and not self._more_strings(end)):
             return NO_ROOM
         struct.pack_into("=I%dsB" % len(data), self._map, HEADER_BYTES + at, len(data), data, 0)
         self._order()
         self._string_bytes = self._words[AT_STRING_BYTES // 8] = end
         return at
+
+    def _more_strings(self, end):
+        begin, room = self._string_room, -(-end // STRING_BLOCK) * STRING_BLOCK
+        try:
+            self._allocate(HEADER_BYTES + begin, room - begin)
+        except OSError:
+            return False
+        self._string_room = room
+        return True
 
     def write(self, *body):
         """body: the members of struct np_comm_record behind seq, in their order. False: lost."""
@@ -173,7 +189,7 @@ class Log:
         return True
 
     def _grow(self):
-        n = min(BLOCK, self._capacity - self._allocated)
+        n = min(max(FIRST_BLOCK, self._allocated), BLOCK, self._capacity - self._allocated)
         try:
             self._allocate(self._first + self._allocated * RECORD_BYTES, n * RECORD_BYTES)
         except OSError:

@@ -48,8 +48,12 @@ def sizes(tensors):
     return sum([tensor.numel() * tensor.element_size() for tensor in tensors])
 
 
-def _uneven(tensors):
-    return len({tensor.numel() for tensor in tensors}) > 1
+def _parts(tensors):
+    """(bytes, are there several sizes?) of tensors of one type, one for each rank."""
+    if not tensors:
+        return 0, False
+    counts = [tensor.numel() for tensor in tensors]
+    return sum(counts) * tensors[0].element_size(), counts.count(counts[0]) != len(counts)
 
 
 def _async(async_op):
@@ -132,8 +136,9 @@ class Ops:
     def all_gather(self, tensor_list, tensor, group=None, async_op=False, **_):
         group = self._find(group)
         n = size(tensor)
-        return group and (ALL_GATHER_V if _uneven(tensor_list) else ALL_GATHER, group, (tensor,),
-                          n, n, sizes(tensor_list), NO_REDUCTION, -1, _async(async_op))
+        got, uneven = _parts(tensor_list)
+        return group and (ALL_GATHER_V if uneven else ALL_GATHER, group, (tensor,), n, n, got,
+                          NO_REDUCTION, -1, _async(async_op))
 
     def all_gather_into(self, output_tensor, input_tensor, group=None, async_op=False, **_):
         group = self._find(group)
@@ -171,10 +176,9 @@ class Ops:
 
     def reduce_scatter(self, output, input_list, op=None, group=None, async_op=False, **_):
         group = self._find(group)
-        n = sizes(input_list)
-        return group and (REDUCE_SCATTER_V if _uneven(input_list) else REDUCE_SCATTER, group,
-                          input_list, n, n, size(output), self.reduction(op), -1,
-                          _async(async_op))
+        n, uneven = _parts(input_list)
+        return group and (REDUCE_SCATTER_V if uneven else REDUCE_SCATTER, group, input_list, n, n,
+                          size(output), self.reduction(op), -1, _async(async_op))
 
     def reduce_scatter_tensor(self, output, input, op=None, group=None, async_op=False, **_):
         group = self._find(group)
@@ -194,10 +198,10 @@ class Ops:
 
     def all_to_all(self, output_tensor_list, input_tensor_list, group=None, async_op=False, **_):
         group = self._find(group)
-        n = sizes(input_tensor_list)
-        uneven = _uneven(input_tensor_list) or _uneven(output_tensor_list)
-        return group and (ALL_TO_ALL_V if uneven else ALL_TO_ALL, group, input_tensor_list, n, n,
-                          sizes(output_tensor_list), NO_REDUCTION, -1, _async(async_op))
+        n, uneven = _parts(input_tensor_list)
+        got, too = _parts(output_tensor_list)
+        return group and (ALL_TO_ALL_V if uneven or too else ALL_TO_ALL, group,
+                          input_tensor_list, n, n, got, NO_REDUCTION, -1, _async(async_op))
 
     def all_to_all_single(self, output, input, output_split_sizes=None, input_split_sizes=None,
                           group=None, async_op=False, **_):
@@ -240,7 +244,10 @@ class Ops:
         return group and (BATCH, group, [p2p.tensor for p2p in p2p_op_list], given + got, given,
                           got, NO_REDUCTION, -1, ASYNC | COALESCED)
 
-    def barrier(self, group=None, *_, async_op=False, **__):
+    def monitored_barrier(self, group=None, timeout=None, wait_all_ranks=False):
+        return self.barrier(group)
+
+    def barrier(self, group=None, async_op=False, device_ids=None, **_):
         group = self._find(group)
         return group and (BARRIER, group, (), 0, 0, 0, NO_REDUCTION, -1, _async(async_op))
 
@@ -305,7 +312,7 @@ FUNCTIONS = {
     "irecv": "irecv",
     "batch_isend_irecv": "batch_isend_irecv",
     "barrier": "barrier",
-    "monitored_barrier": "barrier",
+    "monitored_barrier": "monitored_barrier",
     "all_gather_object": "all_gather_object",
     "broadcast_object_list": "broadcast_object_list",
     "gather_object": "gather_object",
@@ -322,6 +329,7 @@ _OPS = {
     "reduce_scatter_tensor": REDUCE_SCATTER, "reduce_scatter_list": REDUCE_SCATTER,
     "all_to_all": ALL_TO_ALL, "all_to_all_single": ALL_TO_ALL, "send": SEND, "isend": SEND,
     "recv": RECV, "irecv": RECV, "batch_isend_irecv": BATCH, "barrier": BARRIER,
+    "monitored_barrier": BARRIER,
     "all_gather_object": ALL_GATHER_OBJECT, "broadcast_object_list": BROADCAST_OBJECT,
     "gather_object": GATHER_OBJECT, "scatter_object_list": SCATTER_OBJECT,
     "send_object_list": SEND, "recv_object_list": RECV,

@@ -9,6 +9,7 @@ from .comm_groups import Groups
 from .comm_log import NO_U32, NO_U64
 from .comm_stages import NONE
 
+CALLING, RECORDING = 1, 2  # what a thread is in the midst of
 SHAPES = 8  # of a list of tensors are written out
 _now, _clock = time.time_ns, time.perf_counter_ns
 
@@ -29,10 +30,11 @@ class _Thread(threading.local):
     """What a thread has of its own."""
 
     def __init__(self, all_totals):
-        self.depth = 0  # inside of a recorded call: what torch calls itself is not counted
+        self.depth = 0  # CALLING: what torch itself calls meanwhile is no call of the user's
         self.inside = None  # of a collective of objects: [payload, send, recv] of its parts
         self.coalescing = 0
         self.log = None
+        self.refused = False  # there can be no log
         self.shapes = {}
         self.totals = {}
         all_totals.append(self.totals)
@@ -57,7 +59,7 @@ class Recorder:
         self._thread = _Thread(self._all_totals)
         self.lost = 0
         self.undescribed = 0
-        self._refused = False
+        self._refused = self._failed = False
 
     def after_fork(self):
         """The child has files of its own; those of its parent it only lets go."""
@@ -79,14 +81,16 @@ class Recorder:
         def hook(args, kwargs):
             thread = self._thread
             if thread.depth:
-                if thread.inside is not None:
+                if thread.depth == RECORDING:  # in a signal handler
+                    self._lose(thread)
+                elif thread.inside is not None:
                     self._part(thread, describe, args, kwargs)
                 return original(*args, **kwargs)
             result = call = None
             failed = comm_log.FAILED
             start = begin = 0
             try:
-                thread.depth = 1
+                thread.depth = CALLING
                 call = self._describe(thread, describe, args, kwargs)
                 stage = self.stages.current()
                 step, request = self.stages.step, self.stages.request
@@ -96,9 +100,13 @@ class Recorder:
                 return result
             finally:
                 took = _clock() - begin
-                thread.depth = 0
-                if call is not None and begin:
-                    self._record(thread, call, start, took, failed, stage, step, request, result)
+                try:
+                    thread.depth = RECORDING
+                    if call is not None and begin:
+                        self._record(thread, call, start, took, failed, stage, step, request,
+                                     result)
+                finally:
+                    thread.depth = 0
         return hook
 
     def coalescing(self, original):
@@ -149,22 +157,27 @@ class Recorder:
             flags |= failed
             if thread.coalescing:
                 flags |= comm_log.COALESCED
-            device = -1
-            if tensors and not tensors[0].is_cpu:
-                device, captured = self._device(tensors[0])
-                flags |= captured
             log = thread.log or self._open(thread)
             if log is None:
-                self.lost += 1
+                self._lose(thread)
                 return
+            if log.rank < 0 and group.rank >= 0:  # begun by a mark, before the group was made
+                log.set_rank(*self._rank())
+            device = -1
+            if tensors and not tensors[0].is_cpu:
+                device, captured = self._device(log, tensors[0])
+                flags |= captured
             string = log.string
-            log.write(start, took, count, given, got, n, next(group.seq), group.hash,
-                      string(group.name), string(stage.name), string(stage.path),
-                      self._shape(thread, log, shape), step, request, group.rank, group.world,
-                      peer, -1, device, 0, flags, op, dtype, reduction)
-            self._total(thread, stage.name, n, request)
+            written = log.write(start, took, count, given, got, n, next(group.seq), group.hash,
+                                string(group.name), string(stage.name), string(stage.path),
+                                self._shape(thread, log, shape), step, request, group.rank,
+                                group.world, peer, -1, device, 0, flags, op, dtype, reduction)
+            if written:
+                self._total(thread, stage.name, n, request)
+            else:
+                self.lost += 1
         except Exception as error:
-            self._failure(error)
+            self._failure(thread, error)
 
     def _payload(self, tensors, n):
         """(type, elements, key of the shapes)"""
@@ -192,33 +205,39 @@ class Recorder:
                 thread.shapes[shape] = at
         return at
 
-    def _device(self, tensor):
+    def _device(self, log, tensor):
+        """(index, the flag CAPTURE or 0)"""
         device = tensor.device
         backend = getattr(self._torch, device.type, None)
         capturing = getattr(backend, "is_current_stream_capturing", None)
         index = -1 if device.index is None else device.index
-        if self._thread.log is not None:
-            self._thread.log.set_device(index)
+        if index != log.device:
+            log.set_device(index)
         return index, comm_log.CAPTURE if capturing is not None and capturing() else 0
 
     def _open(self, thread):
-        if self._refused:
+        if thread.refused:
             return None
-        rank = world = -1
         try:
-            if self._torch is not None and self._torch.distributed.is_initialized():
-                rank, world = self._c10d.get_rank(), self._c10d.get_world_size()
-        except Exception:
-            pass
-        try:
-            thread.log = comm_log.Log(self._directory, self._capacity, rank, world)
+            thread.log = comm_log.Log(self._directory, self._capacity, *self._rank())
         except Exception as error:
-            self._refused = True
-            events.failed("collective log in %s" % self._directory, error)
+            thread.refused = True
+            if not self._refused:
+                self._refused = True
+                events.failed("collective log in %s" % self._directory, error)
             return None
         thread.shapes.clear()
         self._logs.append(weakref.ref(thread.log))
         return thread.log
+
+    def _rank(self):
+        """(rank, world) of the process, -1 where torch does not know yet."""
+        try:
+            if self._torch is not None and self._torch.distributed.is_initialized():
+                return self._c10d.get_rank(), self._c10d.get_world_size()
+        except Exception:  # it is being destroyed
+            pass
+        return -1, -1
 
     def _total(self, thread, name, n, request):
         total = thread.totals.get(name)
@@ -232,19 +251,30 @@ class Recorder:
         if request != NO_U32 and request > 1:
             total.later_calls += 1
 
-    def _failure(self, error):
+    def _lose(self, thread):
         self.lost += 1
-        if self.lost == 1:
+        if thread.log is not None:
+            thread.log.count_lost()
+
+    def _failure(self, thread, error):
+        self._lose(thread)
+        if not self._failed:
+            self._failed = True
             events.failed("record of a collective", error)
 
     # stages
 
     def mark(self, stage, after, ends, failed, took):
         """A stage begins or ends; `after` is the one that is open from now on."""
+        thread = self._thread
+        before = thread.depth
+        if before == RECORDING:
+            self._lose(thread)
+            return
         try:
+            thread.depth = RECORDING
             step, request = self.stages.step, self.stages.request
             self._mark_c(after, step, request)
-            thread = self._thread
             log = thread.log or self._open(thread)
             if log is None:
                 return
@@ -253,7 +283,9 @@ class Recorder:
                       log.string(stage.path), 0, step, request, -1, -1, -1, -1, -1, 0, flags,
                       comm_log.MARK, comm_ops.UNKNOWN_DTYPE, comm_ops.NO_REDUCTION)
         except Exception as error:
-            self._failure(error)
+            self._failure(thread, error)
+        finally:
+            thread.depth = before
 
     def _mark_c(self, stage, step, request):
         if self._c_mark is None:
@@ -272,12 +304,11 @@ class Recorder:
         return sums
 
     def close(self):
-        """(logs, lost): at the end of the process."""
-        logs = [log for log in (reference() for reference in self._logs) if log is not None]
-        lost = self.lost + sum(log.lost for log in logs)
-        for log in logs:
-            log.mark_closed()
-        return len(self._logs), lost
+        """How many logs there were: at the end of the process."""
+        for log in [reference() for reference in self._logs]:
+            if log is not None:  # that of a thread that has ended is closed
+                log.mark_closed()
+        return len(self._logs)
 
 
 class _Coalescing:

@@ -65,7 +65,7 @@ def _code(function, names, compiling):
     cells = ["_npuprof_cell_%d" % i for i in range(len(function.__code__.co_freevars))]
     source = _SOURCE.format(
         cells=", ".join(cells), name=function.__name__, hook=names["hook"],
-        use="".join(cell + "; " for cell in cells),
+        use="".join(cell + "\n        " for cell in cells),
         compiling="if %s(): return %s(*args, **kwargs)\n        "
                   % (names["compiling"], names["original"]) if compiling else "")
     scope = {}

@@ -15,6 +15,9 @@ import types
 from .comm_log import NO_U32
 
 
+DEFAULT_REQUEST = "request"  # the stage whose calls are requests, where none is named
+
+
 class Stage:
     """A stage within those around it; the same object each time."""
     __slots__ = ("name", "path", "names", "_inner")
@@ -44,7 +47,8 @@ class Stages:
         self.names = {anchor["name"] for anchor in self.anchors}
         self.calls = {name: 0 for name in self.names}
         self._step = step if step in self.names else None
-        self._request = request if request in self.names else None
+        self.request_name = request or DEFAULT_REQUEST
+        self._request = self.request_name if self.request_name in self.names else None
         self._mark = mark
         self._lock = threading.Lock()
         self._open = {}  # thread: [stage, how many]; for threads without stages of their own
@@ -78,7 +82,7 @@ class Stages:
 
     def enter(self, name):
         """What leave() takes; None inside a stage of this name."""
-        outer = _current.get()
+        outer = self.current()
         if name in outer.names:
             return None
         stage = outer.inner(name)
@@ -87,11 +91,11 @@ class Stages:
             self._open.setdefault(threading.get_ident(), []).append(stage)
         token = _current.set(stage)
         self._mark(stage, stage, False, False, 0)
-        return stage, token, time.perf_counter_ns(), threading.get_ident()
+        return stage, token, outer, time.perf_counter_ns(), threading.get_ident()
 
     def leave(self, entered, failed=False):
-        stage, token, begin, thread = entered
-        self._mark(stage, _outer(token), True, failed, time.perf_counter_ns() - begin)
+        stage, token, outer, begin, thread = entered
+        self._mark(stage, outer, True, failed, time.perf_counter_ns() - begin)
         self.pause(token)
         with self._lock:
             mine = self._open.get(thread)
@@ -114,11 +118,6 @@ def _is_foreign():
     """Is this a thread that Python did not start?"""
     thread = threading._active.get(threading.get_ident())
     return thread is None or isinstance(thread, threading._DummyThread)
-
-
-def _outer(token):
-    outer = token.old_value
-    return NONE if outer is contextvars.Token.MISSING else outer
 
 
 def wrap(stages, name, function):

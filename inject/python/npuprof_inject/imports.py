@@ -116,7 +116,7 @@ def _search(self, name, path, target):
 
 
 class _Loader:
-    """In front of a loader until the module is executed."""
+    """In front of a loader until the module is executed; isinstance() sees the one behind it."""
 
     def __init__(self, loader):
         self._npuprof_loader = loader
@@ -125,6 +125,10 @@ class _Loader:
         if name == "_npuprof_loader":  # a copy that is not initialised yet
             raise AttributeError(name)
         return getattr(self._npuprof_loader, name)
+
+    @property
+    def __class__(self):
+        return type(self._npuprof_loader)
 
     def create_module(self, spec):
         create = getattr(self._npuprof_loader, "create_module", None)
