@@ -13,8 +13,8 @@ packages_of() {
 	case $1 in
 	build) echo gcc libc6-dev make cmake ninja-build pkg-config libsqlite3-dev zlib1g-dev \
 		libarchive-dev libxxhash-dev libutf8proc-dev libxlsxwriter-dev libssl-dev libzstd-dev ;;
-	# torch: what `run` injects itself into; ssh: hosts on loopback
-	test) echo libcmocka-dev python3 python3-torch openssh-client openssh-server ;;
+	# torch: what `run` injects itself into; ssh: hosts on loopback; iproute2: a slow one
+	test) echo libcmocka-dev python3 python3-torch openssh-client openssh-server iproute2 ;;
 	lint) echo clang clang-format clang-tidy cppcheck shellcheck mandoc scdoc python3 ;;
 	fuzz) echo clang ;; # and its runtime, see clang_runtime()
 	ui) echo nodejs npm chromium ;; # the pages, and the browser that tests them

@@ -23,7 +23,7 @@ CALLS = {  # function: which argument
     "np_finding_evidence": 4, "NP_REPORT_TABLE": 2, "np_report_table": 2, "np_check_pass": 1,
     "np_check_unknown": 1, "np_check_fail": 1, "np_gate_finding": 3, "NP_CMP_TABLE": 2,
     "np_cell_word": 1, "np_cluster_nothing": 2, "np_cluster_lacking": 3, "np_tr": 0, "NP_N": 0,
-    "np_advice_problem": 3, "np_advice_unknown": 2,
+    "np_advice_problem": 3, "np_advice_unknown": 2, "TABLE": 2, "np_dyn_tell": 4, "collect_stage": 4,
 }
 MAPS = {  # file: the X-macro, which arguments of its rows are texts
     "src/capture/role.h": ("NP_ROLE_MAP", (2,)), "src/analysis/classify.h": ("NP_CLASS_MAP", (1,)),

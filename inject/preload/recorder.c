@@ -51,9 +51,10 @@ static uint64_t lost; /* calls without a ring to count them; the next ring tells
 /* ── processes ── */
 
 static uint32_t generation = 1; /* one more in each child of fork() */
-/* A word that the kernel makes 0 in a child, however that was made; NULL: not to be had, then
- * pthread_atfork() has to do. */
+/* A word that the kernel makes 0 in a child, however that was made; NULL: a kernel before 4.14,
+ * then each call asks for the number of its process. */
 static uint32_t *alive;
+static pid_t process;
 
 static void after_fork(void)
 {
@@ -66,16 +67,21 @@ static void after_fork(void)
 	generation++;
 	if (alive)
 		__atomic_store_n(alive, 1, __ATOMIC_RELEASE);
+	else
+		process = getpid();
 }
 
 /* A child in which no handler was run: made by a bare clone(). */
 static bool is_child(void)
 {
-	return alive && __builtin_expect(__atomic_load_n(alive, __ATOMIC_ACQUIRE) == 0, 0);
+	if (!alive)
+		return getpid() != process;
+	return __builtin_expect(__atomic_load_n(alive, __ATOMIC_ACQUIRE) == 0, 0);
 }
 
 static void watch_forks(void)
 {
+	process = getpid();
 	void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
 	                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page != MAP_FAILED &&

@@ -105,6 +105,7 @@ static void pin(void *function)
 {
 	Dl_info info;
 	if (dladdr(function, &info) && info.dli_fname)
+		/* cppcheck-suppress leakReturnValNotUsed ; it is meant to stay */
 		(void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	(void)dlerror();
 }

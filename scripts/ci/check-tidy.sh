@@ -1,8 +1,8 @@
 #!/bin/bash
-# clang-tidy over src/, with .clang-tidy. A file that passed is remembered in
+# clang-tidy over src/ and inject/preload/, with .clang-tidy. A file that passed is remembered in
 # build/tidy until it, a header, or the configuration changes.
 #
-#   scripts/ci/check-tidy.sh [FILE.c...]      all of src/ when none is named
+#   scripts/ci/check-tidy.sh [FILE.c...]      all of them when none is named
 cd "$(dirname "$0")/../.." || exit 1
 if ! command -v clang-tidy >/dev/null; then
 	echo "tidy: skipped, clang-tidy is not installed"
@@ -12,7 +12,7 @@ mkdir -p build/tidy
 cmake --preset debug -DCMAKE_C_COMPILER=cc >build/tidy/cmake.log 2>&1 ||
 	{ tail -n 5 build/tidy/cmake.log; echo "tidy: cannot configure build/debug"; exit 1; }
 # what the verdict on every file depends on, and then the file itself
-common=$({ clang-tidy --version; cat .clang-tidy; find src -name '*.h' | sort | xargs cat; } | sha256sum)
+common=$({ clang-tidy --version; cat .clang-tidy; find src include inject/preload -name '*.h' | sort | xargs cat; } | sha256sum)
 tidy_one() {
 	local file=$1 key log
 	key=$({ echo "$2"; cat "$file"; } | sha256sum | cut -c1-32)
@@ -29,7 +29,7 @@ tidy_one() {
 }
 export -f tidy_one
 if [ $# -eq 0 ]; then
-	mapfile -t files < <(find src -type f -name '*.c' | sort)
+	mapfile -t files < <(find src inject/preload -type f -name '*.c' | sort)
 else
 	files=("$@")
 fi

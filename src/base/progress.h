@@ -8,11 +8,14 @@
 #define NP_BASE_PROGRESS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct np_progress {
 	_Atomic(const char *) what; /* "reading captures"; static text */
 	atomic_size_t done, total;
+	atomic_bool
+		timed; /* each step is as much as the others: how many a second, and time left */
 };
 
 static inline void np_progress_begin(struct np_progress *self, const char *what, size_t total)
@@ -21,6 +24,7 @@ static inline void np_progress_begin(struct np_progress *self, const char *what,
 		return;
 	atomic_store(&self->done, 0);
 	atomic_store(&self->total, total);
+	atomic_store(&self->timed, false);
 	atomic_store(&self->what, what);
 }
 

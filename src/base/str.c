@@ -224,9 +224,9 @@ static bool short_decimal(const char *p, const char *end, double *out)
 /* What is no short decimal goes through strtod on a NUL-terminated copy. */
 bool np_str_to_double(np_str text, double *out)
 {
-	const char *p = text.ptr, *end = text.ptr + text.len;
-	if (text.len == 0)
+	if (text.len == 0) /* ptr may be NULL, to which not even 0 may be added */
 		return false;
+	const char *p = text.ptr, *end = text.ptr + text.len;
 	bool negative = *p == '-';
 	if (*p == '-' || *p == '+')
 		p++;

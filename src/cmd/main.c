@@ -15,8 +15,8 @@
 const struct np_cmd *const np_cmds[] = {
 	&np_cmd_advise,  &np_cmd_advisor, &np_cmd_analyze, &np_cmd_check,      &np_cmd_cluster,
 	&np_cmd_collect, &np_cmd_comm,    &np_cmd_compare, &np_cmd_completion, &np_cmd_deploy,
-	&np_cmd_devices, &np_cmd_help,    &np_cmd_info,    &np_cmd_plan,       &np_cmd_pull,
-	&np_cmd_report,  &np_cmd_run,     &np_cmd_synth,   &np_cmd_version,
+	&np_cmd_devices, &np_cmd_dynamic, &np_cmd_help,    &np_cmd_info,       &np_cmd_plan,
+	&np_cmd_pull,    &np_cmd_report,  &np_cmd_run,     &np_cmd_synth,      &np_cmd_version,
 };
 const size_t np_n_cmds = sizeof np_cmds / sizeof *np_cmds;
 

@@ -2,11 +2,12 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 
-enum { FIRST_MS = 500, NEXT_MS = 200 };
+enum { FIRST_MS = 500, NEXT_MS = 200, SAMPLES = 32 };
 
 struct np_progress_line {
 	struct np_progress counters;
@@ -14,7 +15,32 @@ struct np_progress_line {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop, shown;
+	/* of `done`, the last SAMPLES of them: a rate that follows the link, and does not jump */
+	struct sample {
+		size_t done;
+		double at_s;
+	} samples[SAMPLES];
+	size_t n_samples;
 };
+
+/* "; 2.4/s, 5:25 left": empty until it is known. */
+static void add_rate(struct np_progress_line *self, size_t done, size_t total, char *out,
+                     size_t size)
+{
+	struct timespec now;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	struct sample last = {done, (double)now.tv_sec + (double)now.tv_nsec / 1e9};
+	self->samples[self->n_samples++ % SAMPLES] = last;
+	const struct sample *first =
+		&self->samples[self->n_samples > SAMPLES ? self->n_samples % SAMPLES : 0];
+	double seconds = last.at_s - first->at_s;
+	*out = '\0';
+	if (seconds < 1 || done <= first->done || done > total)
+		return;
+	double rate = (double)(done - first->done) / seconds;
+	unsigned long left = (unsigned long)((double)(total - done) / rate + 0.5);
+	(void)snprintf(out, size, "; %.1f/s, %lu:%02lu left", rate, left / 60, left % 60);
+}
 
 static void print_line(struct np_progress_line *self)
 {
@@ -22,8 +48,11 @@ static void print_line(struct np_progress_line *self)
 	size_t done = atomic_load(&self->counters.done), total = atomic_load(&self->counters.total);
 	if (!what || total == 0)
 		return;
-	(void)fprintf(stderr, "\r%s %zu of %zu (%zu %%)\x1b[K", what, done, total,
-	              done * 100 / total);
+	char rate[64] = "";
+	if (atomic_load(&self->counters.timed))
+		add_rate(self, done, total, rate, sizeof rate);
+	(void)fprintf(stderr, "\r%s %zu of %zu (%zu %%)%s\x1b[K", what, done, total,
+	              done * 100 / total, rate);
 	(void)fflush(stderr);
 	self->shown = true;
 }

@@ -52,6 +52,7 @@ static void translate(const struct np_call *call, struct np_run_options *out)
 		.stages = own->run.stages.v,
 		.n_stages = own->run.stages.n,
 		.step_anchor = own->run.step_anchor,
+		.request_anchor = own->run.request_anchor,
 		.call = own->run.call,
 		.warmup = own->run.warmup,
 		.active = own->run.active,

@@ -236,7 +236,7 @@ static void stage_rows(struct np_table *table, const struct leg *leg)
 		np_cell_cstr(table, leg->host);
 		np_cell_cstr(table, leg->arm->name);
 		np_cell_cstr(table, collect_stage_names[i]);
-		np_cell_cstr(table, np_verdict_name(stage->verdict));
+		np_cell_word(table, np_verdict_name(stage->verdict));
 		np_cell_cstr(table, *stage->detail ? stage->detail : NULL);
 		np_cell_int(table, stage->took_ns);
 	}
@@ -248,7 +248,7 @@ static void capture_row(struct np_table *table, struct leg *leg)
 	enum np_verdict verdict = leg_verdict(leg, &environment);
 	np_cell_cstr(table, leg->host);
 	np_cell_cstr(table, leg->arm->name);
-	np_cell_cstr(table, np_verdict_name(verdict));
+	np_cell_word(table, np_verdict_name(verdict));
 	if (leg->command_exit == NP_NO_EXIT)
 		np_cell_na(table);
 	else

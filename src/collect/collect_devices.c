@@ -7,6 +7,7 @@
 #include "collect/collect_script.h"
 #include "collect/devices.h"
 #include "collect/rank_set.h"
+#include "report/lang.h"
 
 /* ── how many ── */
 
@@ -68,9 +69,9 @@ static enum np_status judge(struct search *self, struct np_err *err)
 	(void)np_npu_groups(&self->set, self->groups);
 	for (size_t i = 0; i < n; i++) {
 		np_str lock = lock_of(self->locked, np_npu_logical(&self->set, i));
-		self->busy[i] =
-			lock.len ? np_arena_printf(arena, "locked by process %.*s", NP_FMT(lock))
-				 : np_npu_busy(&self->set, i, 0);
+		self->busy[i] = lock.len ? np_arena_printf(arena, np_tr("locked by process %.*s"),
+		                                           NP_FMT(lock))
+		                         : np_npu_busy(&self->set, i, 0);
 		if (!self->busy[i])
 			return np_err_nomem(err);
 	}
@@ -116,9 +117,10 @@ static enum np_status pick(struct search *self, uint64_t n, np_ns begin, struct 
 	for (size_t i = 0; i < all && n > all; i++)
 		choice.n_free += !*self->busy[i];
 	if (!choice.found) {
-		(void)snprintf(what, sizeof what,
-		               "%llu free devices of one group are wanted, %zu of %zu are free",
-		               (unsigned long long)n, choice.n_free, all);
+		(void)snprintf(
+			what, sizeof what,
+			np_tr("%llu free devices of one group are wanted, %zu of %zu are free"),
+			(unsigned long long)n, choice.n_free, all);
 		struct np_finding *finding = refuse(self, begin, "DEVICES_NONE_FREE", what);
 		if (choice.n_free >= n)
 			np_finding_advice(finding, "--span-groups takes devices of several groups, "
@@ -147,8 +149,10 @@ static enum np_status take_named(struct search *self, const char *list, np_ns be
 			chosen[k] = i;
 			continue;
 		}
-		(void)snprintf(what, sizeof what, "device %lld %s", (long long)ids.v[k],
-		               there ? "is not free" : "is not there");
+		(void)snprintf(what, sizeof what,
+		               there ? np_tr("device %lld is not free")
+		                     : np_tr("device %lld is not there"),
+		               (long long)ids.v[k]);
 		(void)refuse(self, begin, "DEVICE_BUSY", what);
 		return np_err_set(err, NP_E_EMPTY, leg->host, "%s", what);
 	}

@@ -135,10 +135,10 @@ static enum np_status gate(struct leg *leg, struct np_err *err)
 		enum np_verdict whole = worst(good ? here : NP_VERDICT_FAIL, leg->run_verdict);
 		collect_copy_findings(leg->report, report, NP_WARNING, NULL);
 		collect_stage(leg, STAGE_GATE, whole, begin, np_tr("there %s, here %s, files %s"),
-		              leg->run_verdict == NP_VERDICT_NONE
-		                      ? "UNKNOWN"
-		                      : np_verdict_name(leg->run_verdict),
-		              np_verdict_name(here), good ? "PASS" : "FAIL");
+		              np_tr(leg->run_verdict == NP_VERDICT_NONE
+		                            ? "UNKNOWN"
+		                            : np_verdict_name(leg->run_verdict)),
+		              np_tr(np_verdict_name(here)), np_tr(good ? "PASS" : "FAIL"));
 		status = NP_OK;
 	} else {
 		(void)collect_broken(leg, STAGE_GATE, begin, status, err);

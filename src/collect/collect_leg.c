@@ -44,7 +44,7 @@ void collect_stage(struct leg *leg, enum collect_stage stage, enum np_verdict ve
 	char text[1024];
 	va_list ap;
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, ap);
+	(void)vsnprintf(text, sizeof text, np_tr(fmt), ap);
 	va_end(ap);
 	const char *detail = np_arena_cstr(&leg->arena, np_str_of(text));
 	leg->stages[stage] = (struct stage_result){.verdict = verdict,
@@ -52,7 +52,7 @@ void collect_stage(struct leg *leg, enum collect_stage stage, enum np_verdict ve
 	                                           .took_ns = begin ? np_time_now() - begin : 0};
 	if (verdict != NP_VERDICT_NONE)
 		collect_say(leg, "%-11s %s%s%s", collect_stage_names[stage],
-		            np_verdict_name(verdict), *text ? "  " : "", text);
+		            np_tr(np_verdict_name(verdict)), *text ? "  " : "", text);
 	struct np_err err;
 	if (collect_state_write(leg, &err) != NP_OK)
 		collect_say(leg, "%s: %s", err.where, err.msg);

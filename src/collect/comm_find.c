@@ -6,7 +6,7 @@
 #include "base/fs.h"
 #include "io/json.h"
 
-enum { EVENTS_BYTES_MAX = 64 << 20, NEAR_MAX = 5 };
+enum { EVENTS_BYTES_MAX = 64 << 20, NEAR_MAX = 5, ANCHORS_MAX = 100 };
 
 /* ── the walk ── */
 
@@ -140,45 +140,98 @@ static const char *near_of(struct np_clog_found *self, const struct np_jval *obj
 
 static bool add_anchor(struct np_clog_found *self, struct np_clog_anchor anchor)
 {
-	if (!anchor.target || !anchor.reason || !anchor.near)
+	if (!anchor.stage || !anchor.target || !anchor.reason || !anchor.near)
 		return false;
 	for (size_t i = 0; i < self->anchors.n; i++) {
 		struct np_clog_anchor *old = &self->anchors.v[i];
-		if (strcmp(old->target, anchor.target) == 0 &&
+		if (strcmp(old->stage, anchor.stage) == 0 &&
+		    strcmp(old->target, anchor.target) == 0 &&
 		    strcmp(old->reason, anchor.reason) == 0) {
-			old->processes++;
+			old->processes += old->file != anchor.file;
+			old->file = anchor.file;
 			return true;
 		}
 	}
-	return self->anchors.n >= 100 || np_vec_push(&self->anchors, anchor);
+	return self->anchors.n >= ANCHORS_MAX || np_vec_push(&self->anchors, anchor);
 }
 
-static bool read_line(struct np_clog_found *self, np_str line)
+static const char *place_of(struct np_arena *arena, const char *stage, const char *target)
+{
+	return np_arena_printf(arena, "%s %s", stage, target);
+}
+
+static bool add_placed(struct np_clog_found *self, const char *place)
+{
+	if (!place)
+		return false;
+	for (size_t i = 0; i < self->placed.n; i++)
+		if (strcmp(self->placed.v[i], place) == 0)
+			return true;
+	return self->placed.n >= ANCHORS_MAX || np_vec_push(&self->placed, place);
+}
+
+static bool take_event(struct np_clog_found *self, size_t file, const struct np_jval *root)
+{
+	np_str event = np_jstr(np_jget(root, "event"));
+	bool missing = np_str_is(event, "not_found");
+	/* a target of the profiler has no stage */
+	if (np_jstr(np_jget(root, "stage")).len == 0 ||
+	    !(missing || np_str_is(event, "collectives_stage")))
+		return true;
+	const char *stage = text_of(self, root, "stage"), *target = text_of(self, root, "target");
+	if (!stage || !target)
+		return false;
+	if (!missing)
+		return add_placed(self, place_of(&self->arena, stage, target));
+	return add_anchor(self, (struct np_clog_anchor){.stage = stage,
+	                                                .target = target,
+	                                                .reason = text_of(self, root, "reason"),
+	                                                .near = near_of(self, root),
+	                                                .processes = 1,
+	                                                .file = file});
+}
+
+static bool read_line(struct np_clog_found *self, size_t file, np_str line)
 {
 	struct np_input *input;
 	const struct np_jval *root = NULL;
 	struct np_arena scratch;
 	bool kept = true;
-	if (!np_str_contains(line, NP_STR("not_found")))
+	if (!np_str_contains(line, NP_STR("not_found")) &&
+	    !np_str_contains(line, NP_STR("collectives_stage")))
 		return true;
 	if (np_input_open_mem(line, "event", 0, &input, NULL) != NP_OK)
 		return false;
 	np_arena_init(&scratch);
-	if (np_json_parse(&scratch, input, 0, &root, NULL, NULL) == NP_OK &&
-	    np_str_is(np_jstr(np_jget(root, "event")), "not_found"))
-		kept = add_anchor(self, (struct np_clog_anchor){text_of(self, root, "target"),
-		                                                text_of(self, root, "reason"),
-		                                                near_of(self, root), 1});
+	if (np_json_parse(&scratch, input, 0, &root, NULL, NULL) == NP_OK)
+		kept = take_event(self, file, root);
 	np_arena_release(&scratch);
 	np_input_close(input);
 	return kept;
 }
 
-static enum np_status read_events(struct np_clog_found *self, const char *path, struct np_err *err)
+/* One process that found it is enough: see np_clog_anchor. */
+static void drop_placed(struct np_clog_found *self)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < self->anchors.n; i++) {
+		const struct np_clog_anchor *anchor = &self->anchors.v[i];
+		const char *place = place_of(&self->arena, anchor->stage, anchor->target);
+		bool placed = false;
+		for (size_t k = 0; place && k < self->placed.n && !placed; k++)
+			placed = strcmp(self->placed.v[k], place) == 0;
+		if (!placed)
+			self->anchors.v[kept++] = *anchor;
+	}
+	self->anchors.n = kept;
+}
+
+static enum np_status read_events(struct np_clog_found *self, size_t file, struct np_err *err)
 {
 	struct np_arena arena;
 	struct np_err why = {0};
 	np_str text, line;
+	const char *path = self->events.v[file];
 	np_arena_init(&arena);
 	bool kept = true;
 	if (np_file_slurp(&arena, path, EVENTS_BYTES_MAX, &text, &why) != NP_OK)
@@ -186,7 +239,7 @@ static enum np_status read_events(struct np_clog_found *self, const char *path, 
 	else
 		while (text.len && kept) {
 			line = np_str_cut(text, '\n', &text);
-			kept = read_line(self, line);
+			kept = read_line(self, file, line);
 		}
 	np_arena_release(&arena);
 	return kept ? NP_OK : np_err_nomem(err);
@@ -202,7 +255,8 @@ enum np_status np_clog_find(char *const *words, size_t n, struct np_clog_found *
 	out->logs.n = sort_unique(out->logs.v, out->logs.n);
 	out->events.n = sort_unique(out->events.v, out->events.n);
 	for (size_t i = 0; i < out->events.n; i++)
-		NP_TRY(read_events(out, out->events.v[i], err));
+		NP_TRY(read_events(out, i, err));
+	drop_placed(out);
 	if (out->logs.n == 0)
 		return np_err_set(err, NP_E_NOTFOUND, words[0],
 		                  "no log of collectives (*.nplog) below it; npuprof run writes "
@@ -215,6 +269,7 @@ void np_clog_found_release(struct np_clog_found *self)
 	np_vec_release(&self->logs);
 	np_vec_release(&self->events);
 	np_vec_release(&self->anchors);
+	np_vec_release(&self->placed);
 	np_vec_release(&self->problems);
 	np_arena_release(&self->arena);
 }

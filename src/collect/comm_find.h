@@ -15,10 +15,12 @@
 
 enum { NP_COMM_FIND_DEPTH = 10, NP_COMM_FIND_MAX = 100000 };
 
-/* An anchor that was asked for and not found, as the injected package says it. */
+/* An anchor of a stage that was asked for and found nowhere, as the injected package says it. A
+ * launcher does not have what its workers have, so one process that found it is enough. */
 struct np_clog_anchor {
-	const char *target, *reason, *near; /* near: names, "a, b"; "" */
-	size_t processes;                   /* that say so */
+	const char *stage, *target, *reason, *near; /* near: names, "a, b"; "" */
+	size_t processes;                           /* that say so */
+	size_t file;                                /* the last that did: of its events */
 };
 
 struct np_clog_problem {
@@ -28,8 +30,9 @@ struct np_clog_problem {
 struct np_clog_found {
 	struct np_arena arena;
 	NP_VEC(const char *) logs;
-	NP_VEC(const char *) events; /* files of the events */
-	NP_VEC(struct np_clog_anchor) anchors;
+	NP_VEC(const char *) events;             /* files of the events */
+	NP_VEC(struct np_clog_anchor) anchors;   /* not found */
+	NP_VEC(const char *) placed;             /* "stage target" of those that were */
 	NP_VEC(struct np_clog_problem) problems; /* directories that cannot be read */
 };
 

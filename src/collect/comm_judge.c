@@ -166,8 +166,10 @@ static void judge_anchors(const struct np_clog_found *found, struct np_report *r
 		struct np_finding *finding =
 			np_report_finding(report, "COMM_ANCHOR_NOT_FOUND", NP_WARNING,
 		                          "the anchor %s was not found", anchor->target);
-		np_finding_detail(finding, "Its stage has no traffic for that reason; what belongs "
-		                           "to it is under other (R24).");
+		np_finding_detail(finding,
+		                  "Stage %s has no traffic for that reason; what belongs to it "
+		                  "is under other (R24).",
+		                  anchor->stage);
 		np_finding_evidence(finding, NULL, NULL, NULL, NP_N("%zu processes: %s"),
 		                    anchor->processes, anchor->reason);
 		if (*anchor->near)
@@ -183,7 +185,7 @@ static void judge_other(const struct np_clog_sum *sum, const struct np_clog_foun
 	for (size_t i = 0; i < sum->cells.n; i++) {
 		const struct np_clog_cell *cell = &sum->cells.v[i];
 		stages = stages || (cell->counts && cell->stage);
-		if (!np_clog_is_shown(cell))
+		if (!np_clog_is_shown(cell) || sum->files.v[cell->file].beside)
 			continue;
 		np_clog_add(&all, cell->bytes);
 		if (cell->stage == 0)

@@ -174,6 +174,13 @@ static np_ns nice_bucket(np_ns span)
 
 /* ── what the files hold ── */
 
+/* Is it the layer of its process that is shown where one is? Files of torch are read first. */
+static bool is_first(const struct np_clog_sum *self, const struct np_clog_file *file)
+{
+	return file->layer == NP_COMM_LAYER_TORCH ||
+	       !(self->processes.v[file->process].layers & 1u << NP_COMM_LAYER_TORCH);
+}
+
 static bool wants(const struct np_clog_sum *self, const struct np_clog_file *file)
 {
 	switch (self->options.show) {
@@ -182,8 +189,7 @@ static bool wants(const struct np_clog_sum *self, const struct np_clog_file *fil
 	case NP_COMM_SHOW_HCCL:
 		return file->layer == NP_COMM_LAYER_HCCL;
 	case NP_COMM_SHOW_AUTO:
-		return file->layer == NP_COMM_LAYER_TORCH ||
-		       !(self->processes.v[file->process].layers & 1u << NP_COMM_LAYER_TORCH);
+		return is_first(self, file);
 	default:
 		return true;
 	}
@@ -246,8 +252,12 @@ static enum np_status read_all(struct np_clog_sum *self, struct np_clog_merge *m
 		struct batch batch = {self, first, tallies};
 		end = batch_end(self, first, most);
 		for (size_t i = first; i < end; i++)
-			if (self->files.v[i].process != UINT32_MAX)
-				self->files.v[i].shown = wants(self, &self->files.v[i]);
+			if (self->files.v[i].process != UINT32_MAX) {
+				struct np_clog_file *file = &self->files.v[i];
+				file->shown = wants(self, file);
+				file->beside = self->options.show == NP_COMM_SHOW_BOTH &&
+				               !is_first(self, file);
+			}
 		np_pool_run(threads, end - first, read_one, &batch);
 		for (size_t i = first; i < end; i++) {
 			if (status == NP_OK)

@@ -57,6 +57,7 @@ struct np_clog_file {
 	uint32_t process; /* UINT32_MAX: unreadable */
 	uint32_t layer;   /* enum np_comm_layer */
 	bool shown;       /* counts in what is shown */
+	bool beside; /* shown beside the torch layer of its process: sums over layers lack it */
 	bool closed, faulted, empty;
 	int32_t tid;
 	uint64_t records, overwritten, cut_off, damaged, implausible, lost, no_room;

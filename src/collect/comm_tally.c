@@ -306,9 +306,11 @@ enum np_status np_clog_merge(struct np_clog_merge *self, uint32_t file, struct n
 	bool kept = !tally->failed;
 	for (size_t i = 0; i < tally->cells.n && kept; i++)
 		kept = merge_cell(self, file, tally, &tally->cells.v[i]);
-	for (size_t i = 0; i < tally->slices.n && kept; i++)
+	/* requests, steps and the timeline are of all layers: the same traffic once */
+	bool beside = self->sum->files.v[file].beside;
+	for (size_t i = 0; i < tally->slices.n && kept && !beside; i++)
 		kept = merge_slice(self, tally, &tally->slices.v[i]);
-	for (size_t i = 0; i < tally->buckets.n && kept; i++)
+	for (size_t i = 0; i < tally->buckets.n && kept && !beside; i++)
 		kept = merge_bucket(self, tally, &tally->buckets.v[i]);
 	return kept ? NP_OK : np_err_nomem(err);
 }

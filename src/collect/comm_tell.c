@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/lang.h"
+
 static const struct np_column stage_columns[] = {
 	{"stage", "", NP_COL_TEXT, "innermost stage whose anchor was running; other: none was"},
 	{"layer", "", NP_COL_TEXT, "where it was recorded: torch.distributed, or HCCL below it"},
@@ -14,7 +16,7 @@ static const struct np_column stage_columns[] = {
 	{"size_bytes", "bytes", NP_COL_BYTES, "payload of one rank (R27)"},
 	{"moved~_bytes", "bytes", NP_COL_BYTES,
          "estimate of what one rank moves (R27), no counter of HCCL"},
-	{"share", "", NP_COL_PERCENT, "of the payload"},
+	{"share", "", NP_COL_PERCENT, "of the payload of this layer"},
 	{"host_ns", "ns", NP_COL_DUR_NS, "one rank's host in the calls: not the transfers' time"},
 };
 
@@ -31,11 +33,12 @@ static const struct np_column collective_columns[] = {
          "estimate for one rank: payload x (w-1)/w for all_to_all and broadcast, x 2(w-1)/w for "
          "all_reduce, x (w-1) for all_gather (R27)"},
 	{"basis", "", NP_COL_TEXT, "of moved~: R27, derived (a formula of our own), or none"},
-	{"share", "", NP_COL_PERCENT, "of the payload"},
+	{"share", "", NP_COL_PERCENT, "of the payload of this layer"},
 };
 
 static const struct np_column size_columns[] = {
 	{"op", "", NP_COL_TEXT, "operation"},
+	{"layer", "", NP_COL_TEXT, "torch or hccl"},
 	{"dtype", "", NP_COL_TEXT, "element type"},
 	{"world", "", NP_COL_INT, "ranks of the group"},
 	{"calls", "", NP_COL_INT, "all ranks"},
@@ -57,7 +60,8 @@ static const struct np_column group_columns[] = {
 	{"size_bytes", "bytes", NP_COL_BYTES, "payload of one rank"},
 	{"moved~_bytes", "bytes", NP_COL_BYTES, "estimate for one rank (R27)"},
 	{"total~_bytes", "bytes", NP_COL_BYTES, "moved~ of all recorded ranks together"},
-	{"id", "", NP_COL_TEXT, "what a capture calls it: @<hash of the communicator's name>"},
+	{"id", "", NP_COL_TEXT,
+         "of HCCL's: what a capture calls it, @<hash of the communicator's name>"},
 };
 
 static const struct np_column slice_columns[] = {
@@ -112,7 +116,7 @@ static const struct np_column rank_columns[] = {
 	{"file", "", NP_COL_TEXT, "log"},
 };
 
-enum { MARK = 42 };
+enum { MARK = 42, LAYERS = 4 /* numbers of layers, with room */ };
 
 #define TABLE(report, id, title, columns) NP_REPORT_TABLE(report, id, title, columns)
 
@@ -179,11 +183,6 @@ static void put_group(struct np_table *table, const struct np_clog_sum *sum, uin
 		np_cell_na(table);
 }
 
-static double share_of(uint64_t part, uint64_t whole)
-{
-	return whole ? (double)part / (double)whole : NAN;
-}
-
 /* ── rows ── */
 
 enum by { BY_STAGE, BY_CALL, BY_CALL_AND_GROUP, BY_SIZE, BY_GROUP };
@@ -215,11 +214,16 @@ static bool collect_one(const struct np_clog_sum *sum, enum by by, struct np_clo
 	return np_clog_rows_add(rows, sum, &key, cell);
 }
 
+/* Bytes of what is shown, by layer: 100 % of each. */
+struct totals {
+	uint64_t bytes[LAYERS];
+};
+
 static bool collect(const struct np_clog_sum *sum, enum by by, struct np_clog_rows *rows,
-                    uint64_t *total)
+                    struct totals *total)
 {
 	*rows = (struct np_clog_rows){.v = {NULL, 0, 0}};
-	*total = 0;
+	*total = (struct totals){{0}};
 	for (size_t i = 0; i < sum->cells.n; i++) {
 		const struct np_clog_cell *cell = &sum->cells.v[i];
 		if (by == BY_STAGE && cell->op == MARK && cell->counts) {
@@ -233,10 +237,16 @@ static bool collect(const struct np_clog_sum *sum, enum by by, struct np_clog_ro
 			continue;
 		if (!collect_one(sum, by, rows, cell))
 			return false;
-		np_clog_add(total, cell->bytes);
+		np_clog_add(&total->bytes[cell->layer % LAYERS], cell->bytes);
 	}
 	np_clog_rows_sort(rows);
 	return true;
+}
+
+static double share_in(const struct np_clog_row *row, const struct totals *total)
+{
+	uint64_t whole = total->bytes[row->sum.layer % LAYERS];
+	return whole ? (double)row->sum.bytes / (double)whole : NAN;
 }
 
 /* By stage: calls of its anchor. NULL: out of memory. */
@@ -249,7 +259,7 @@ static uint64_t *count_entered(const struct np_clog_sum *sum)
 }
 
 static bool tell_stages(const struct np_clog_sum *sum, const struct np_clog_rows *rows,
-                        uint64_t total, struct np_report *report)
+                        const struct totals *total, struct np_report *report)
 {
 	uint64_t *entered = count_entered(sum);
 	if (!entered)
@@ -269,7 +279,7 @@ static bool tell_stages(const struct np_clog_sum *sum, const struct np_clog_rows
 		np_cell_int(table, (int64_t)row->sum.calls);
 		put_bytes(table, each(row->sum.bytes, row->processes));
 		put_moved(table, row);
-		np_cell_real(table, share_of(row->sum.bytes, total));
+		np_cell_real(table, share_in(row, total));
 		put_bytes(table, each(row->sum.call_ns, row->processes));
 	}
 	np_free(entered);
@@ -277,7 +287,7 @@ static bool tell_stages(const struct np_clog_sum *sum, const struct np_clog_rows
 }
 
 static void tell_collectives(const struct np_clog_sum *sum, const struct np_clog_rows *rows,
-                             uint64_t total, struct np_report *report)
+                             const struct totals *total, struct np_report *report)
 {
 	struct np_table *table =
 		TABLE(report, "collectives", "Collectives: by stage, operation and group",
@@ -290,7 +300,7 @@ static void tell_collectives(const struct np_clog_sum *sum, const struct np_clog
 		if (row->groups == 1)
 			put_group(table, sum, row->sum.group);
 		else
-			np_cell_printf(table, "(%u groups)", row->groups);
+			np_cell_printf(table, np_tr("(%u groups)"), row->groups);
 		put_rank(table, sum->groups.v[row->sum.group].world);
 		np_cell_int(table, row->processes);
 		np_cell_int(table, (int64_t)row->sum.calls);
@@ -299,7 +309,7 @@ static void tell_collectives(const struct np_clog_sum *sum, const struct np_clog
 		np_cell_word(table, !row->estimated ? NP_N("none")
 		                    : row->derived  ? NP_N("derived")
 		                                    : "R27");
-		np_cell_real(table, share_of(row->sum.bytes, total));
+		np_cell_real(table, share_in(row, total));
 	}
 }
 
@@ -312,6 +322,7 @@ static void tell_sizes(const struct np_clog_sum *sum, const struct np_clog_rows 
 		const struct np_clog_row *row = &rows->v.v[i];
 		uint64_t sized = row->sum.calls - row->sum.unsized;
 		put_op(table, row->sum.op);
+		np_cell_cstr(table, np_clog_layer_name(row->sum.layer));
 		np_cell_cstr(table, np_clog_dtype_name(row->sum.dtype));
 		put_rank(table, sum->groups.v[row->sum.group].world);
 		np_cell_int(table, (int64_t)row->sum.calls);
@@ -350,7 +361,8 @@ static void tell_groups(const struct np_clog_sum *sum, const struct np_clog_rows
 			put_bytes(table, row->moved);
 		else
 			np_cell_na(table);
-		if (group->hash)
+		/* torch's own name of a group is none that a capture has */
+		if (group->hash && group->layer == NP_COMM_LAYER_HCCL)
 			np_cell_printf(table, "@%" PRIu64, group->hash);
 		else
 			np_cell_na(table);
@@ -360,23 +372,29 @@ static void tell_groups(const struct np_clog_sum *sum, const struct np_clog_rows
 static bool tell_rows(const struct np_clog_sum *sum, enum by by, struct np_report *report)
 {
 	struct np_clog_rows rows;
-	uint64_t total;
+	struct totals total;
 	bool kept = collect(sum, by, &rows, &total);
 	if (kept && rows.v.n) {
 		if (by == BY_STAGE)
-			kept = tell_stages(sum, &rows, total, report);
+			kept = tell_stages(sum, &rows, &total, report);
 		else if (by == BY_SIZE)
 			tell_sizes(sum, &rows, report);
 		else if (by == BY_GROUP)
 			tell_groups(sum, &rows, report);
 		else
-			tell_collectives(sum, &rows, total, report);
+			tell_collectives(sum, &rows, &total, report);
 	}
 	np_clog_rows_release(&rows);
 	return kept;
 }
 
 /* ── requests, steps, time ── */
+
+/* A stage that only ends in a step was told in the one where it began. */
+static bool happens(const struct np_clog_slice *slice)
+{
+	return slice->entered || slice->calls;
+}
 
 static void put_slice(struct np_table *table, const struct np_clog_sum *sum,
                       const struct np_clog_slice *slice, bool with_step)
@@ -403,7 +421,8 @@ static void tell_steps(const struct np_clog_sum *sum, struct np_report *report)
 		return;
 	struct np_table *table = TABLE(report, "steps", "Steps: all ranks together", slice_columns);
 	for (size_t i = 0; i < sum->slices.n; i++)
-		put_slice(table, sum, &sum->slices.v[i], true);
+		if (happens(&sum->slices.v[i]))
+			put_slice(table, sum, &sum->slices.v[i], true);
 }
 
 /* Slices are sorted by request first, so a request is a stretch of them. */
@@ -435,7 +454,8 @@ static bool tell_requests(const struct np_clog_sum *sum, struct np_report *repor
 	if (rows.n && kept)
 		table = TABLE(report, "requests", "Requests: all ranks together", request_columns);
 	for (size_t i = 0; table && i < rows.n; i++)
-		put_slice(table, sum, &rows.v[i], false);
+		if (happens(&rows.v[i]))
+			put_slice(table, sum, &rows.v[i], false);
 	np_keys_release(&keys);
 	np_vec_release(&rows);
 	return kept;

@@ -21,7 +21,8 @@ struct deploy {
 	const char *name, *workspace; /* workspace: absolute, over there */
 	char id[17];
 	bool exists;
-	char (*digests)[NP_SHA256_HEX + 1]; /* of there.files */
+	char (*digests)[NP_SHA256_HEX + 1]; /* of there.files; "" where none was asked for */
+	size_t *asked;                      /* of there.files, while digests come */
 	bool *chosen;                       /* of tree.v: to send */
 	size_t n_new, n_changed, n_mode, n_same;
 	uint64_t sent_bytes;
@@ -29,6 +30,11 @@ struct deploy {
 };
 
 /* ── talking to the other side ── */
+
+static void from_the_start(void *ctx)
+{
+	(void)lseek(*(const int *)ctx, 0, SEEK_SET);
+}
 
 static enum np_status ask(struct deploy *self, const char *what, const char *script,
                           const char *const *args, const struct np_source *input, bool repeatable,
@@ -43,13 +49,18 @@ static enum np_status ask(struct deploy *self, const char *what, const char *scr
 	};
 	if (input)
 		command.input = *input;
+	if (input && input->kind == NP_SOURCE_FD) {
+		command.restart = from_the_start;
+		command.restart_ctx = &command.input.fd;
+	}
 	if (!command.argv)
 		return np_err_nomem(err);
 	return np_transport_check(self->transport, &command, outcome, err);
 }
 
-/* Makes the workspace, sweeps up what broken calls left more than an hour ago, and tells its
- * absolute path. 71: the name is taken by something that is no directory. */
+/* Makes the workspace, gives back a tree that a call put aside and died, sweeps up what broken
+ * calls left more than an hour ago (never a tree that is only there), and tells its absolute
+ * path. 71: the name is taken by something that is no directory. */
 static const char prepare_script[] =
 	"set -e\n"
 	"w=$1\n"
@@ -60,7 +71,13 @@ static const char prepare_script[] =
 	"if [ -L \"./$2\" ]; then echo \"$2 is a link there\" >&2; exit 71; fi\n"
 	"if [ -e \"./$2\" ] && ! [ -d \"./$2\" ]; then echo \"$2 is a file there\" >&2; exit 71; "
 	"fi\n"
-	"find . -maxdepth 1 -name '.npuprof-deploy-*' -mmin +60 -exec rm -rf -- {} + || :\n"
+	"for d in .npuprof-deploy-*; do\n"
+	"[ -d \"$d/old\" ] && ! [ -e \"$d/done\" ] && ! [ -e \"./$2\" ] && "
+	"[ \"$(cat \"$d/name\")\" = \"$2\" ] && mv -T -- \"$d/old\" \"./$2\" || :\n"
+	"done\n"
+	"find . -maxdepth 1 -name '.npuprof-deploy-*' -mmin +60 "
+	"! \\( -exec test -d '{}/old' \\; ! -exec test -e '{}/done' \\; \\) "
+	"-exec rm -rf -- {} + || :\n"
 	"printf '%s' \"$(pwd -P)\"\n";
 
 static enum np_status prepare(struct deploy *self, struct np_err *err)
@@ -85,7 +102,23 @@ static enum np_status prepare(struct deploy *self, struct np_err *err)
 static void take_digest(void *ctx, size_t i, const char *hex)
 {
 	struct deploy *self = ctx;
-	memcpy(self->digests[i], hex, NP_SHA256_HEX + 1);
+	memcpy(self->digests[self->asked[i]], hex, NP_SHA256_HEX + 1);
+}
+
+static const struct np_deploy_entry *find_here(const struct deploy *self, const char *path)
+{
+	size_t low = 0, high = self->tree.v.n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(self->tree.v.v[middle].path, path);
+		if (order == 0)
+			return &self->tree.v.v[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
 }
 
 /* Files and digests below `dir` over there, into self->there and self->digests. */
@@ -95,18 +128,28 @@ static enum np_status look(struct deploy *self, const char *dir, struct np_err *
 	np_remote_list_release(&self->there);
 	self->digests = NULL;
 	NP_TRY(np_remote_list(&self->there, self->transport, &self->options->place, dir, err));
-	size_t n = self->there.files.n;
+	size_t n = self->there.files.n, asked = 0;
 	const char **paths = np_calloc(n + 1, sizeof *paths);
+	self->asked = np_calloc(n + 1, sizeof *self->asked);
 	self->digests = np_calloc(n + 1, sizeof *self->digests);
-	for (size_t i = 0; paths && i < n; i++)
-		paths[i] = self->there.files.v[i].path;
+	/* what is not here, or has another size, needs no digest: it may be large */
+	for (size_t i = 0; paths && self->asked && i < n; i++) {
+		const struct np_remote_file *file = &self->there.files.v[i];
+		const struct np_deploy_entry *here = find_here(self, file->path);
+		if (!here || here->target || here->size_bytes != file->size_bytes)
+			continue;
+		self->asked[asked] = i;
+		paths[asked++] = file->path;
+	}
 	enum np_status status =
-		!paths || !self->digests
+		!paths || !self->asked || !self->digests
 			? np_err_nomem(err)
 			: np_remote_digests(self->transport, &self->options->place,
-	                                    self->there.root, &self->there.tools, paths, n,
+	                                    self->there.root, &self->there.tools, paths, asked,
 	                                    take_digest, self, self->options->cancel, err);
 	np_free(paths);
+	np_free(self->asked);
+	self->asked = NULL;
 	return status;
 }
 
@@ -131,20 +174,29 @@ static const struct np_remote_file *find_there(const struct deploy *self, const 
 	return NULL;
 }
 
-static bool is_here(const struct deploy *self, const char *path)
+/* A link there where a directory is here: tar would follow it, wherever it leads. */
+static enum np_status refuse_links_on_the_way(const struct deploy *self, struct np_err *err)
 {
-	size_t low = 0, high = self->tree.v.n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(self->tree.v.v[middle].path, path);
-		if (order == 0)
-			return true;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
+	for (size_t i = 0; i < self->there.links.n; i++) {
+		const char *link = self->there.links.v[i];
+		size_t len = strlen(link), low = 0, high = self->tree.v.n;
+		while (low < high) { /* the first entry that is not before "link/" */
+			size_t middle = low + (high - low) / 2;
+			const char *path = self->tree.v.v[middle].path;
+			int order = strncmp(path, link, len);
+			if (order < 0 || (order == 0 && (unsigned char)path[len] < '/'))
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		const char *path = low < self->tree.v.n ? self->tree.v.v[low].path : "";
+		if (strncmp(path, link, len) == 0 && path[len] == '/')
+			return np_err_set(err, NP_E_EXISTS, self->transport->name,
+			                  "%s/%s/%s is a link there and a directory here: remove "
+			                  "it there",
+			                  self->workspace, self->name, link);
 	}
-	return false;
+	return NP_OK;
 }
 
 enum change { SAME, NEW, CHANGED, MODE, LINK };
@@ -177,11 +229,11 @@ static enum np_status compare(struct deploy *self, struct np_err *err)
 		self->n_same += change == SAME;
 	}
 	for (size_t i = 0; i < self->there.files.n; i++)
-		if (!is_here(self, self->there.files.v[i].path) &&
+		if (!find_here(self, self->there.files.v[i].path) &&
 		    !np_vec_push(&self->extra, self->there.files.v[i].path))
 			return np_err_nomem(err);
 	for (size_t i = 0; i < self->there.links.n; i++)
-		if (!is_here(self, self->there.links.v[i]) &&
+		if (!find_here(self, self->there.links.v[i]) &&
 		    !np_vec_push(&self->extra, self->there.links.v[i]))
 			return np_err_nomem(err);
 	return NP_OK;
@@ -205,24 +257,34 @@ static const char delete_script[] =
 	"cd -- \"$1/.npuprof-deploy-$2/tree\" && xargs -0 rm -f -- && "
 	"find . -depth -type d -empty ! -name . -exec rmdir -- {} + 2>/dev/null; :";
 
-/* Renames only: an exchange where mv can, else aside, in, and back again if that fails. */
+/* Renames only: an exchange where mv can, else aside, in, and back again if that fails. Once
+ * begun it is not ended by a lost connection; `name` and `done` tell the next call whose tree
+ * lies aside, should the host itself go down between the two. */
 static const char switch_script[] =
+	"trap '' HUP INT TERM PIPE\n"
 	"cd -- \"$1\" || exit 70\n"
 	"new=.npuprof-deploy-$3\n"
+	"printf '%s\\n' \"$2\" >\"$new/name\" || exit 70\n"
 	"if ! [ -e \"./$2\" ]; then mv -T -- \"$new/tree\" \"./$2\" || exit 70\n"
 	"elif ! mv --exchange -T -- \"$new/tree\" \"./$2\" 2>/dev/null; then\n"
 	"mv -T -- \"./$2\" \"$new/old\" || exit 70\n"
 	"mv -T -- \"$new/tree\" \"./$2\" || { mv -T -- \"$new/old\" \"./$2\"; exit 70; }\n"
 	"fi\n"
+	": >\"$new/done\"\n"
 	"rm -rf -- \"$new\"\n"
 	":";
 
-static const char drop_script[] = "cd -- \"$1\" && rm -rf -- \".npuprof-deploy-$2\"";
+/* A switch that was cut may have put the tree aside, and not the new one in. */
+static const char drop_script[] =
+	"cd -- \"$1\" || exit\n"
+	"new=.npuprof-deploy-$2\n"
+	"[ -e \"./$3\" ] || ! [ -d \"$new/old\" ] || mv -T -- \"$new/old\" \"./$3\" || exit\n"
+	"rm -rf -- \"$new\"";
 
 static void drop(struct deploy *self)
 {
 	struct np_outcome outcome = {0};
-	const char *const args[] = {self->workspace, self->id, NULL};
+	const char *const args[] = {self->workspace, self->id, self->name, NULL};
 	(void)ask(self, "cleaning up", drop_script, args, NULL, true, &outcome, NULL);
 	np_outcome_release(&outcome);
 }
@@ -234,16 +296,15 @@ static enum np_status send_files(struct deploy *self, struct np_err *err)
 		return np_err_set(err, NP_E_IO, "TMPDIR", "%s", strerror(errno));
 	int fd = fileno(spool);
 	struct np_outcome outcome = {0};
-	const char *const args[] = {
-		self->workspace, self->name, self->id,
-		self->options->delete_extra ? "--recursive-unlink" : "--overwrite-dir", NULL};
+	const char *const args[] = {self->workspace, self->name, self->id,
+	                            self->options->delete_extra ? "delete" : "", NULL};
 	enum np_status status =
 		np_deploy_pack(&self->tree, self->chosen, fd, &self->sent_bytes, err);
 	if (status == NP_OK && lseek(fd, 0, SEEK_SET) != 0)
 		status = np_err_set(err, NP_E_IO, "TMPDIR", "%s", strerror(errno));
 	struct np_source input = {.kind = NP_SOURCE_FD, .fd = fd};
-	if (status == NP_OK)
-		status = ask(self, "sending", stage_script, args, &input, false, &outcome, err);
+	if (status == NP_OK) /* it begins with an empty directory, whatever came before */
+		status = ask(self, "sending", stage_script, args, &input, true, &outcome, err);
 	np_outcome_release(&outcome);
 	(void)fclose(spool);
 	return status;
@@ -442,6 +503,7 @@ static enum np_status run(struct deploy *self, struct np_report *report, struct 
 	NP_TRY(np_deploy_tree_read(&self->tree, self->options->path, &self->options->choice, err));
 	NP_TRY(prepare(self, err));
 	NP_TRY(look_there(self, err));
+	NP_TRY(refuse_links_on_the_way(self, err));
 	NP_TRY(compare(self, err));
 	enum change *changes = np_calloc(self->tree.v.n + 1, sizeof *changes);
 	if (!changes)

@@ -149,7 +149,7 @@ static const struct np_column device_columns[] = {
 	{"chip", "", NP_COL_INT, "chip of this NPU"},
 	{"logical", "", NP_COL_INT, "what ASCEND_RT_VISIBLE_DEVICES wants"},
 	{"physical", "", NP_COL_INT, "Phy-ID, as in /dev/davinciN; empty where it is not told"},
-	{"group", "", NP_COL_INT, "devices with one number reach each other without PCIe"},
+	{"card_group", "", NP_COL_INT, "devices with one number reach each other without PCIe"},
 	{"name", "", NP_COL_TEXT, "of the chip"},
 	{"health", "", NP_COL_TEXT, "as npu-smi says"},
 	{"free", "", NP_COL_BOOL, "healthy and without work"},
@@ -187,7 +187,7 @@ static const struct np_column picked_columns[] = {
 	{"host", "", NP_COL_TEXT, "as it was named"},
 	{"visible_devices", "", NP_COL_TEXT, "value for ASCEND_RT_VISIBLE_DEVICES: logical ids"},
 	{"physical", "", NP_COL_TEXT, "the same devices by npu-smi: NPU, or NPU.chip"},
-	{"group", "", NP_COL_INT, "that they are from"},
+	{"card_group", "", NP_COL_INT, "that they are from"},
 	{"free", "", NP_COL_INT, "devices that were free"},
 };
 

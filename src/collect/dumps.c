@@ -1,6 +1,8 @@
 #include "collect/dumps.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 
@@ -140,6 +142,34 @@ bool np_dump_msprof_is_complete(const char *path, np_ns start_ns)
 	            has_new(&arena, path, "msprof_", ".db", start_ns);
 	np_arena_release(&arena);
 	return good;
+}
+
+static const char *mark_of(struct np_arena *arena, const char *path)
+{
+	return np_path_join(arena, path, "ASCEND_PROFILER_OUTPUT/analyse.done");
+}
+
+bool np_dump_is_finished(const char *path, np_ns start_ns)
+{
+	struct np_arena arena;
+	struct np_file_stat stat = {.kind = NP_FILE_NONE};
+	np_arena_init(&arena);
+	const char *mark = mark_of(&arena, path);
+	bool good = mark && np_file_stat(mark, true, &stat, NULL) == NP_OK &&
+	            stat.kind == NP_FILE_REG && stat.mtime_ns >= start_ns;
+	np_arena_release(&arena);
+	return good;
+}
+
+void np_dump_set_finished(const char *path)
+{
+	struct np_arena arena;
+	np_arena_init(&arena);
+	const char *mark = mark_of(&arena, path);
+	int fd = mark ? open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0640) : -1;
+	if (fd >= 0)
+		(void)close(fd);
+	np_arena_release(&arena);
 }
 
 void np_dumps_release(struct np_dumps *self)

@@ -29,8 +29,12 @@ enum np_status np_dumps_find(struct np_arena *arena, const char *root, np_ns sta
                              struct np_dumps *out, struct np_err *err);
 
 /* Are there new, non-empty deliverables: trace_view.json and, if `kernels`, kernel_details.csv
- * for text; ascend_pytorch_profiler*.db for db? */
+ * for text; ascend_pytorch_profiler*.db for db? They may be half written still. */
 bool np_dump_is_complete(const char *path, np_ns start_ns, bool text, bool db, bool kernels);
+/* Did an export come to its end: is analyse.done there, and not older than the start? */
+bool np_dump_is_finished(const char *path, np_ns start_ns);
+/* Set that mark, as analyse() does, for an export below it that ended well. */
+void np_dump_set_finished(const char *path);
 
 /* The same for PROF_*: a new op_summary_*.csv, or msprof_*.db. */
 bool np_dump_msprof_is_complete(const char *path, np_ns start_ns);

@@ -122,7 +122,8 @@ const char *np_run_export_command(struct np_run *run, const char *python, const 
 	return line ? line : "";
 }
 
-bool np_run_is_complete(const struct np_run *run, const struct np_dump *dump)
+/* What lies there, whether whole or not. */
+static bool has_deliverables(const struct np_run *run, const struct np_dump *dump)
 {
 	if (dump->msprof)
 		return np_dump_msprof_is_complete(dump->path, run->start_ns);
@@ -134,8 +135,16 @@ bool np_run_is_complete(const struct np_run *run, const struct np_dump *dump)
 	return np_dump_is_complete(dump->path, run->start_ns, run->text, run->db, kernels);
 }
 
-/* true: interrupted, nothing more is to be started */
-static bool export_once(struct np_run *run, const char *code, const char *path, double *seconds)
+bool np_run_is_complete(const struct np_run *run, const struct np_dump *dump)
+{
+	/* without the raw data nothing better can be made of it */
+	return has_deliverables(run, dump) &&
+	       (dump->msprof || !dump->raw || np_dump_is_finished(dump->path, run->start_ns));
+}
+
+/* true: interrupted, nothing more is to be started. *well: it came to its own end. */
+static bool export_once(struct np_run *run, const char *code, const char *path, double *seconds,
+                        bool *well)
 {
 	char *argv[] = {(char *)(uintptr_t)run->export_python, (char[]){"-c"},
 	                (char *)(uintptr_t)code, (char *)(uintptr_t)path, NULL};
@@ -150,9 +159,11 @@ static bool export_once(struct np_run *run, const char *code, const char *path, 
 		.timeout_s = limit > 0 ? limit : 1800,
 		.grace_s = 5};
 	struct np_spawn_end end;
+	*well = false;
 	if (np_spawn_run(&spec, &end, NULL) != NP_OK)
 		return false;
 	*seconds += end.seconds;
+	*well = end.exit_status == 0 && !end.timed_out;
 	return end.interrupted != 0;
 }
 
@@ -189,10 +200,10 @@ enum np_status np_run_export(struct np_run *run, struct np_err *err)
 	static const struct {
 		const char *code, *how;
 	} ways[] = {{analyse_code, "analyse"}, {parser_code, "parser"}};
-	bool stop = false;
+	bool stop = false, well = false;
 	double seconds = 0;
 	if (may_go_together(run)) {
-		stop = export_once(run, analyse_code, run->prof_dir, &seconds);
+		stop = export_once(run, analyse_code, run->prof_dir, &seconds, &well);
 		look_again(run, "analyse");
 	}
 	for (size_t w = 0; w < sizeof ways / sizeof *ways && !stop; w++)
@@ -200,7 +211,10 @@ enum np_status np_run_export(struct np_run *run, struct np_err *err)
 			struct np_dump *dump = &run->dumps.all.v[i];
 			if (dump->complete || !dump->raw)
 				continue;
-			stop = export_once(run, ways[w].code, dump->path, &dump->seconds);
+			stop = export_once(run, ways[w].code, dump->path, &dump->seconds, &well);
+			/* the mark is analyse()'s; below it an exception ends the process */
+			if (well && ways[w].code == parser_code && has_deliverables(run, dump))
+				np_dump_set_finished(dump->path);
 			look_again(run, ways[w].how);
 		}
 	return run->report->failed ? np_err_nomem(err) : NP_OK;

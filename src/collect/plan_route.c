@@ -103,7 +103,8 @@ static const struct task recipes_tasks[] = {
          "find $RES/prof -name kernel_details.csv -exec head -1 {} \\; | awk -F, '{print NF}'"},
 	{NP_N("op_statistic.csv and api_statistic.csv are there"),
          "find $RES/prof -name op_statistic.csv -o -name api_statistic.csv"},
-	{NP_N("trace_view.json is whole, values are there"), "npuprof check $RES/prof/decode"},
+	{NP_N("trace_view.json is whole, values are there"),
+         "npuprof check --profile framework $RES"},
 };
 
 static const struct task other_tasks[] = {

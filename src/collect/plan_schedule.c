@@ -304,14 +304,15 @@ static void add_picture(struct plan *self)
 		int64_t same = (end < self->steps ? end + 1 - from : self->steps - from) / length;
 		if (lines == PICTURE_LINES) {
 			np_cell_na(table);
-			np_cell_printf(table, "… and so on up to step %lld", (ll)self->steps);
+			np_cell_printf(table, np_tr("… and so on up to step %lld"),
+			               (ll)self->steps);
 			return;
 		}
 		if (same > 1) {
 			np_cell_int(table, from);
 			int64_t told = same * length;
 			np_cell_printf(
-				table, "… %lld steps, all %s", (ll)told,
+				table, np_tr("… %lld steps, all %s"), (ll)told,
 				np_step_action_name(np_schedule_action(&self->schedule, from)));
 			from += told;
 			continue;

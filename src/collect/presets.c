@@ -10,7 +10,7 @@
 
 static const struct np_preset presets[] = {
 	{.name = "cann-recipes",
-         .framework = "cann-recipes-infer (path A: its own profiler)",
+         .framework = NP_N("cann-recipes-infer (path A: its own profiler)"),
          .choose = NP_N("nothing is wrapped: enable_profiler: True in the YAML makes the framework "
                         "record; --watch is its result directory, models/MODEL/res"),
          .warmup = 5,
@@ -21,7 +21,7 @@ static const struct np_preset presets[] = {
          .notes = NP_N("decode needs max_new_tokens of at least skip_first + active, by default 6; "
                        "prefill and decode have a directory each (R57–R61)")},
 	{.name = "cann-recipes-b",
-         .framework = "cann-recipes-infer (path B: injected)",
+         .framework = NP_N("cann-recipes-infer (path B: injected)"),
          .choose = NP_N("the model's forward of one decode step; prefill and decode often share "
                         "it, --phase chooses"),
          .warmup = 5,
@@ -39,7 +39,7 @@ static const struct np_preset presets[] = {
          .notes = NP_N("the warm-up counts calls of the pipeline; with few of them name the "
                        "transformer's forward instead")},
 	{.name = "diffusers",
-         .framework = "diffusers, one process",
+         .framework = NP_N("diffusers, one process"),
          .choose = NP_N("__call__ of the pipeline's class, diffusers:CLASS.__call__, or forward of "
                         "its transformer's class for a single denoising step"),
          .warmup = 5,
@@ -64,7 +64,7 @@ static const struct np_preset presets[] = {
          .notes = NP_N("a running job is better triggered by dynamic profiling, through "
                        "PROF_CONFIG_PATH (R72)")},
 	{.name = "verl",
-         .framework = "verl (FSDP workers)",
+         .framework = NP_N("verl (FSDP workers)"),
          .hints = {{"actor", "verl.workers.fsdp_workers:ActorRolloutRefWorker.update_actor"},
                    {"rollout",
                     "verl.workers.fsdp_workers:ActorRolloutRefWorker.generate_sequences"},
@@ -76,7 +76,7 @@ static const struct np_preset presets[] = {
          .notes = NP_N("Ray's workers inherit the hook only when this command starts Ray; with a "
                        "cluster that runs already, start ray itself under npuprof run")},
 	{.name = "vllm-omni",
-         .framework = "vLLM-Omni (HTTP service)",
+         .framework = NP_N("vLLM-Omni (HTTP service)"),
          .hints = {{"MiniMax-H3", "vllm_omni.diffusion.models.minimax_h3.minimax_h3_transformer:"
                                   "MiniMaxH3DiTModel.forward"}},
          .choose = NP_N("forward of the model's transformer class, not the service's entry"),
@@ -134,7 +134,7 @@ void np_run_list_presets(struct np_report *report)
 		for (size_t v = 0; v < NP_PRESET_VARIABLES && preset->variables[v]; v++)
 			np_buf_printf(&text, v ? " %s" : "%s", preset->variables[v]);
 		np_cell_cstr(table, preset->name);
-		np_cell_cstr(table, preset->framework);
+		np_cell_word(table, preset->framework);
 		np_cell_cstr(table, preset->targets[0]);
 		np_cell_int(table, preset->warmup);
 		np_cell_int(table, preset->compile_warmup);

@@ -6,20 +6,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fs.h"
 #include "collect/manifest.h"
 #include "collect/pull_state.h"
 
-void np_pull_fail(struct pull *self, const struct np_err *err)
+void np_pull_fail_locked(struct pull *self, const struct np_err *err)
 {
-	(void)pthread_mutex_lock(&self->lock);
 	if (!self->stop)
 		self->failure = *err;
 	self->stop = true;
+	atomic_store(&self->ended, true);
 	(void)pthread_cond_broadcast(&self->wake);
+}
+
+void np_pull_fail(struct pull *self, const struct np_err *err)
+{
+	(void)pthread_mutex_lock(&self->lock);
+	np_pull_fail_locked(self, err);
 	(void)pthread_mutex_unlock(&self->lock);
 }
 
@@ -32,7 +40,8 @@ uint64_t np_pull_shard_size(const struct pull *self, const struct item *item, si
 void np_pull_progress(struct pull *self)
 {
 	if (self->options->progress)
-		atomic_store(&self->options->progress->done, (size_t)(self->bytes_done >> 20));
+		atomic_store(&self->options->progress->done,
+		             (size_t)(atomic_load(&self->bytes_done) >> 20));
 }
 
 /* ── what to fetch ── */
@@ -59,7 +68,9 @@ static enum np_status select_items(struct pull *self, struct np_err *err)
 			continue;
 		if (!np_vec_push(&self->items, (struct item){.file = file}))
 			return np_err_nomem(err);
-		self->bytes_total += file->size_bytes;
+		if (__builtin_add_overflow(self->bytes_total, file->size_bytes, &self->bytes_total))
+			return np_err_set(err, NP_E_FORMAT, self->options->source,
+			                  "the far side lists more bytes than there can be");
 	}
 	if (self->items.n)
 		return NP_OK;
@@ -134,7 +145,8 @@ static enum np_status queue_hashes(struct pull *self, struct np_err *err)
 		else if (item->state != ITEM_WANTED)
 			continue;
 		if (item->state == ITEM_WANTED && item->n_shards == 0) {
-			int fd = open(item->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0640);
+			int fd = open(item->part,
+			              O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
 			if (fd < 0)
 				return np_err_set(err, NP_E_IO, item->part, "%s", strerror(errno));
 			(void)close(fd);
@@ -150,24 +162,70 @@ static enum np_status queue_hashes(struct pull *self, struct np_err *err)
 
 /* ── rounds ── */
 
+void np_pull_thread_ends(struct pull *self, bool is_worker)
+{
+	(void)pthread_mutex_lock(&self->lock);
+	self->n_busy--;
+	self->n_workers -= is_worker;
+	(void)pthread_cond_broadcast(&self->wake);
+	(void)pthread_mutex_unlock(&self->lock);
+}
+
+enum { MAX_THREADS = 34 };
+
+struct team {
+	pthread_t threads[MAX_THREADS];
+	size_t n;
+};
+
+/* Without a thread the same is done here, one after the other. */
+static void let_work(struct pull *self, struct team *team, void *(*work)(void *), bool is_worker)
+{
+	(void)pthread_mutex_lock(&self->lock);
+	self->n_busy++;
+	self->n_workers += is_worker;
+	(void)pthread_mutex_unlock(&self->lock);
+	if (team->n < MAX_THREADS && pthread_create(&team->threads[team->n], NULL, work, self) == 0)
+		team->n++;
+	else
+		(void)work(self);
+}
+
+/* Wait for all threads; meanwhile the user may want to end it, whatever they wait for. */
+static void await(struct pull *self, const struct team *team)
+{
+	enum { TICK_NS = 100000000 };
+	(void)pthread_mutex_lock(&self->lock);
+	while (self->n_busy) {
+		struct timespec until;
+		(void)clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += TICK_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		(void)pthread_cond_timedwait(&self->wake, &self->lock, &until);
+		if (self->options->cancel && atomic_load(self->options->cancel))
+			atomic_store(&self->ended, true);
+	}
+	(void)pthread_mutex_unlock(&self->lock);
+	for (size_t i = 0; i < team->n; i++)
+		(void)pthread_join(team->threads[i], NULL);
+}
+
 static enum np_status fetch_round(struct pull *self, struct np_err *err)
 {
-	pthread_t hasher, far;
-	self->fetched = false;
+	struct team team = {.n = 0};
+	size_t wanted =
+		self->options->connections ? self->options->connections : NP_PULL_CONNECTIONS;
 	NP_TRY(queue_jobs(self, err));
 	NP_TRY(queue_hashes(self, err));
-	bool has_far = pthread_create(&far, NULL, np_pull_far_digests, self) == 0;
-	bool has_hasher = pthread_create(&hasher, NULL, np_pull_hasher, self) == 0;
-	np_pull_fetch(self);
-	/* without threads the same, one after the other */
-	if (has_hasher)
-		(void)pthread_join(hasher, NULL);
-	else
-		(void)np_pull_hasher(self);
-	if (has_far)
-		(void)pthread_join(far, NULL);
-	else
-		(void)np_pull_far_digests(self);
+	wanted = wanted < self->jobs.n ? wanted : self->jobs.n;
+	wanted = wanted < MAX_THREADS - 2 ? wanted : MAX_THREADS - 2;
+	let_work(self, &team, np_pull_far_digests, false);
+	for (size_t i = 0; i < wanted; i++)
+		let_work(self, &team, np_pull_worker, true);
+	/* the last: it ends when no worker is left */
+	let_work(self, &team, np_pull_hasher, false);
+	await(self, &team);
 	if (self->stop && err)
 		*err = self->failure;
 	return self->stop ? self->failure.code : NP_OK;
@@ -215,8 +273,7 @@ static enum np_status forget_wrong(struct pull *self, const struct np_remote_lis
 			continue;
 		if (has_changed(now, item->file)) {
 			item->state = ITEM_FAILED;
-			(void)snprintf(item->why, sizeof item->why,
-			               "it has changed there meanwhile");
+			item->why = "it has changed there meanwhile";
 			continue;
 		}
 		item->state = ITEM_WANTED; /* also what was there already, with --force */
@@ -249,8 +306,7 @@ static enum np_status fetch_all(struct pull *self, struct np_err *err)
 	for (size_t i = 0; i < self->items.n; i++)
 		if (is_wrong(&self->items.v[i])) {
 			self->items.v[i].state = ITEM_FAILED;
-			(void)snprintf(self->items.v[i].why, sizeof self->items.v[i].why,
-			               "its digest was wrong %d times", NP_PULL_ROUNDS);
+			self->items.v[i].why = "its digest was wrong each time it was fetched";
 		}
 	return NP_OK;
 }
@@ -269,18 +325,29 @@ static void count(struct pull *self)
 			continue;
 		result->files++;
 		result->bytes += item->file->size_bytes;
+		result->had_files += item->had;
+		result->had_bytes += item->had ? item->file->size_bytes : 0;
 	}
 	result->complete = result->files == self->items.n;
 }
 
-/* Without a digest from over there a complete file is taken, and said to be unverified. */
-static enum np_status take_unverified(struct pull *self, struct np_err *err)
+/* Without anything over there that makes digests a complete file is taken, and said to be
+ * unverified. Where there is something, a file without a digest (it cannot be read, or the far
+ * side keeps it to itself) is not taken. */
+static enum np_status settle_rest(struct pull *self, struct np_err *err)
 {
-	if (self->list.tools.openssl || self->list.tools.sha256sum)
-		return NP_OK;
-	for (size_t i = 0; i < self->items.n; i++)
-		if (self->items.v[i].has_local && self->items.v[i].state == ITEM_WANTED)
-			NP_TRY(np_pull_store_finish(self, &self->items.v[i], err));
+	bool can_verify = self->list.tools.openssl || self->list.tools.sha256sum;
+	for (size_t i = 0; i < self->items.n; i++) {
+		struct item *item = &self->items.v[i];
+		if (item->state != ITEM_WANTED && item->state != ITEM_PRESENT)
+			continue;
+		if (item->has_local && !can_verify) {
+			NP_TRY(np_pull_store_finish(self, item, err));
+			continue;
+		}
+		item->state = ITEM_FAILED;
+		item->why = "the far side gave no digest of it";
+	}
 	return NP_OK;
 }
 
@@ -306,9 +373,12 @@ static enum np_status write_manifest(struct pull *self, struct np_err *err)
 	manifest.created_ns = np_time_now();
 	if (self->options->arm)
 		manifest.arm = self->options->arm;
-	(void)syncfs(self->lock_fd);
-	enum np_status status =
-		good ? np_manifest_write(&manifest, self->options->dest, err) : np_err_nomem(err);
+	/* what the manifest promises is on the disk before it */
+	enum np_status status = good ? NP_OK : np_err_nomem(err);
+	if (status == NP_OK && syncfs(self->lock_fd) != 0)
+		status = np_err_sys(err, errno, self->options->dest, "write it to the disk");
+	if (status == NP_OK)
+		status = np_manifest_write(&manifest, self->options->dest, err);
 	np_manifest_release(&manifest);
 	return status;
 }
@@ -317,21 +387,23 @@ static enum np_status run_all(struct pull *self, struct np_err *err)
 {
 	NP_TRY(np_pull_store_open(self, err));
 	NP_TRY(np_pull_store_items(self, err));
+	uint64_t had_bytes = 0;
 	for (size_t i = 0; i < self->items.n; i++) {
-		const struct item *item = &self->items.v[i];
-		if (item->state != ITEM_DONE && item->state != ITEM_PRESENT)
-			continue;
-		self->result->had_files++;
-		self->result->had_bytes += item->file->size_bytes;
+		struct item *item = &self->items.v[i];
+		item->had = item->state == ITEM_DONE || item->state == ITEM_PRESENT;
+		had_bytes += item->had ? item->file->size_bytes : 0;
 	}
 	NP_TRY(np_pull_store_room(self, err));
-	self->bytes_done = self->result->had_bytes + self->result->resumed_bytes;
+	self->begun = true;
+	atomic_store(&self->bytes_done, had_bytes + self->result->resumed_bytes);
 	np_progress_begin(self->options->progress, "MiB fetched",
 	                  (size_t)(self->bytes_total >> 20));
 	np_pull_progress(self);
+	if (self->options->progress)
+		atomic_store(&self->options->progress->timed, true);
 	enum np_status status = fetch_all(self, err);
 	if (status == NP_OK)
-		status = take_unverified(self, err);
+		status = settle_rest(self, err);
 	count(self);
 	if (status == NP_OK && self->result->files)
 		status = write_manifest(self, err);
@@ -352,11 +424,28 @@ static void release(struct pull *self)
 	np_arena_release(&self->arena);
 }
 
+/* Here, into the source itself or below it: the next call would list what this one brings. */
+static enum np_status refuse_itself(const struct pull *self, struct np_err *err)
+{
+	size_t len = strlen(self->list.root);
+	if (strcmp(self->side->ops->kind, "local") != 0 || self->link->place.container ||
+	    self->options->dry_run)
+		return NP_OK;
+	char *dest = realpath(self->options->dest, NULL);
+	bool inside = dest && strncmp(dest, self->list.root, len) == 0 &&
+	              (dest[len] == '\0' || dest[len] == '/');
+	free(dest);
+	return inside ? np_err_set(err, NP_E_USAGE, self->options->dest,
+	                           "DEST lies in the source: choose another directory")
+	              : NP_OK;
+}
+
 static enum np_status list_files(struct pull *self, struct np_err *err)
 {
 	NP_TRY(self->link->open(self->link->ctx, &self->side, err));
 	NP_TRY(np_remote_list(&self->list, self->side, &self->link->place, self->options->path,
 	                      err));
+	NP_TRY(refuse_itself(self, err));
 	return select_items(self, err);
 }
 
@@ -399,8 +488,37 @@ static void tell_items(const struct pull *self, enum item_state state, struct np
 	for (size_t i = 0; i < self->items.n; i++) {
 		const struct item *item = &self->items.v[i];
 		if (item->state == state && n++ < SHOWN)
-			np_finding_evidence(finding, item->file->path, NULL, NULL, "%s", item->why);
+			np_finding_evidence(finding, item->file->path, NULL, NULL, "%s",
+			                    item->why ? item->why : "its content is another one");
 	}
+}
+
+/* What a command to copy needs to be the same one again: " --ranks 0,1 --shard-size 1". */
+static const char *same_words(const struct pull *self, struct np_report *report)
+{
+	static const char *const engines[] = {[NP_ENGINE_ANY] = "",
+	                                      [NP_ENGINE_DOCKER] = "docker:",
+	                                      [NP_ENGINE_PODMAN] = "podman:"};
+	const struct np_pull_options *options = self->options;
+	const struct np_container *container = self->link->place.container;
+	struct np_buf words = {0};
+	for (size_t i = 0; i < options->n_only; i++)
+		np_buf_printf(&words, " --only %s", np_shell_quote(report, options->only[i]));
+	for (size_t i = 0; i < options->n_ranks; i++)
+		np_buf_printf(&words, "%s%lld", i ? "," : " --ranks ",
+		              (long long)options->ranks[i]);
+	if (container)
+		np_buf_printf(&words, " --container %s%.*s", engines[container->engine],
+		              NP_FMT(container->name));
+	if (self->shard_bytes != NP_PULL_SHARD_BYTES) /* what has come counts for this size only */
+		np_buf_printf(&words, " --shard-size %llu",
+		              (unsigned long long)(self->shard_bytes >> 20));
+	np_buf_add_cstr(&words, options->no_compress ? " --no-compress" : "");
+	np_buf_add_cstr(&words, options->preserve ? " --preserve" : "");
+	np_buf_add_cstr(&words, options->with_md5 ? " --md5" : "");
+	const char *kept = np_arena_cstr(&report->arena, np_buf_str(&words));
+	np_buf_release(&words);
+	return kept ? kept : "";
 }
 
 static void tell_findings(const struct pull *self, const struct np_err *failure,
@@ -409,6 +527,7 @@ static void tell_findings(const struct pull *self, const struct np_err *failure,
 	const struct np_pull_result *result = self->result;
 	const char *source = np_shell_quote(report, self->options->source);
 	const char *dest = np_shell_quote(report, self->options->dest);
+	const char *words = same_words(self, report);
 	struct np_finding *finding;
 	if (failure) {
 		finding = np_report_finding(report, "PULL_INCOMPLETE", NP_ERROR,
@@ -416,7 +535,7 @@ static void tell_findings(const struct pull *self, const struct np_err *failure,
 		np_finding_evidence(finding, *failure->where ? failure->where : NULL, NULL, NULL,
 		                    "%zu of %zu files are complete", result->files, self->items.n);
 		np_finding_advice(finding, "The same command goes on where it was ended.");
-		np_finding_command(finding, "npuprof pull %s %s", source, dest);
+		np_finding_command(finding, "npuprof pull %s %s%s", source, dest, words);
 	}
 	if (result->failed) {
 		finding = np_report_finding(report, "PULL_SOURCE_CHANGED", NP_ERROR,
@@ -424,7 +543,7 @@ static void tell_findings(const struct pull *self, const struct np_err *failure,
 		tell_items(self, ITEM_FAILED, finding);
 		np_finding_advice(finding, "Wait until nothing writes there any more, then fetch "
 		                           "again.");
-		np_finding_command(finding, "npuprof pull %s %s", source, dest);
+		np_finding_command(finding, "npuprof pull %s %s%s", source, dest, words);
 	}
 	if (result->conflicts) {
 		finding = np_report_finding(report, "PULL_FILE_DIFFERS", NP_ERROR,
@@ -432,7 +551,7 @@ static void tell_findings(const struct pull *self, const struct np_err *failure,
 		tell_items(self, ITEM_CONFLICT, finding);
 		np_finding_advice(finding,
 		                  "Fetch into a directory of its own, or write over them.");
-		np_finding_command(finding, "npuprof pull --force %s %s", source, dest);
+		np_finding_command(finding, "npuprof pull --force %s %s%s", source, dest, words);
 	}
 	if (!result->verified)
 		(void)np_report_finding(report, "PULL_UNVERIFIED", NP_WARNING,
@@ -502,9 +621,8 @@ enum np_status np_pull(const struct np_pull_link *link, const struct np_pull_opt
 		tell_plan(&self, report);
 	} else if (status == NP_OK) {
 		enum np_status ended = run_all(&self, &failure);
-		/* before anything was fetched it is an error, after that a result */
-		bool begun = self.bytes_done > 0 || ended == NP_OK;
-		if (!begun && (ended == NP_E_EXISTS || ended == NP_E_LIMIT)) {
+		/* before anything could be fetched it is an error, after that a result */
+		if (!self.begun) {
 			status = ended;
 			*err = failure;
 		} else {

@@ -62,11 +62,13 @@ struct np_pull_result {
 };
 
 /*
- * Fetch, verify, write the manifest; table `pulled`, findings PULL_INCOMPLETE (the connection or
- * the disk ended it: the same call resumes), PULL_SOURCE_CHANGED, PULL_FILE_DIFFERS,
- * PULL_UNVERIFIED, PULL_NO_SPACE, PULL_LINKS; exit_code 0, 1, 3 or 4.
+ * Fetch, verify, write the manifest; table `pulled`, findings PULL_INCOMPLETE (the connection,
+ * the disk or the user ended it: the same call resumes), PULL_SOURCE_CHANGED (also: no digest of
+ * it came), PULL_FILE_DIFFERS, PULL_UNVERIFIED, PULL_LINKS; exit_code 0, 1, 3 or 4.
+ * Nothing is written through a link below DEST, and a file there is replaced with `force` only.
  * Errors (nothing was fetched): those of np_remote_list(); E_EXISTS: another call is at work in
- * DEST; E_EMPTY: no file matches; E_LIMIT: not enough room.
+ * DEST, or its place is taken; E_EMPTY: no file matches; E_LIMIT: not enough room, or a list
+ * that cannot be true; E_USAGE: DEST lies in the source; E_ACCESS, E_IO: DEST cannot be written.
  */
 enum np_status np_pull(const struct np_pull_link *link, const struct np_pull_options *options,
                        struct np_pull_result *result, struct np_report *report, struct np_err *err);

@@ -48,10 +48,8 @@ void np_pull_judge(struct pull *self, struct item *item)
 	    (item->state != ITEM_WANTED && item->state != ITEM_PRESENT))
 		return;
 	if (strcmp(item->local.sha256, item->remote) == 0) {
-		if (np_pull_store_finish(self, item, &err) != NP_OK) {
-			self->stop = true;
-			self->failure = self->failure.code ? self->failure : err;
-		}
+		if (np_pull_store_finish(self, item, &err) != NP_OK)
+			np_pull_fail_locked(self, &err);
 	} else if (item->state == ITEM_PRESENT && !self->options->force) {
 		item->state = ITEM_CONFLICT;
 	}
@@ -63,7 +61,7 @@ void *np_pull_hasher(void *arg)
 	struct np_err err = {0};
 	(void)pthread_mutex_lock(&self->lock);
 	for (;;) {
-		while (!self->stop && !self->to_hash.n && !self->fetched)
+		while (!self->stop && !self->to_hash.n && self->n_workers)
 			(void)pthread_cond_wait(&self->wake, &self->lock);
 		if (self->stop || !self->to_hash.n)
 			break;
@@ -83,6 +81,7 @@ void *np_pull_hasher(void *arg)
 		}
 	}
 	(void)pthread_mutex_unlock(&self->lock);
+	np_pull_thread_ends(self, false);
 	return NULL;
 }
 
@@ -126,22 +125,22 @@ void *np_pull_far_digests(void *arg)
 	struct pull *self = arg;
 	struct np_err err = {0};
 	struct far far = {.pull = self};
-	if (!self->list.tools.openssl && !self->list.tools.sha256sum)
-		return NULL; /* told at the end: unverified */
+	bool possible = self->list.tools.openssl || self->list.tools.sha256sum;
 	far.paths = np_calloc(self->items.n + 1, sizeof *far.paths);
 	far.items = np_calloc(self->items.n + 1, sizeof *far.items);
 	enum np_status status = far.paths && far.items ? NP_OK : np_err_nomem(&err);
-	if (status == NP_OK) {
+	if (status == NP_OK && possible) { /* else told at the end: unverified */
 		choose_far(&far);
 		/* a file that it cannot read is told by the worker that fetches it */
 		status = np_remote_digests(self->side, &self->link->place, self->list.root,
 		                           &self->list.tools, far.paths, far.n, take_far, &far,
-		                           self->options->cancel, &err);
+		                           &self->ended, &err);
 	}
 	if (status != NP_OK)
 		np_pull_fail(self, &err);
 	np_free(far.paths);
 	np_free(far.items);
+	np_pull_thread_ends(self, false);
 	return NULL;
 }
 

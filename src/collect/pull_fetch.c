@@ -73,6 +73,7 @@ static void rewind_stream(void *ctx)
 		(void)ZSTD_initDStream(self->zstd);
 	self->hint = 1;
 	self->ended = self->broken = false;
+	atomic_fetch_sub(&self->pull->bytes_done, self->taken);
 	self->taken = 0;
 	self->item = self->job->item;
 	enter(self);
@@ -92,7 +93,7 @@ static enum np_status put(struct stream *self, const char *bytes, size_t len, st
 		}
 		const char *part = item_of(self)->part;
 		if (self->fd < 0)
-			self->fd = open(part, O_WRONLY | O_CREAT | O_CLOEXEC, 0640);
+			self->fd = open(part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 		size_t now = len < self->left ? len : (size_t)self->left;
 		ssize_t wrote =
 			self->fd < 0 ? -1 : pwrite(self->fd, bytes, now, (off_t)self->offset);
@@ -105,20 +106,24 @@ static enum np_status put(struct stream *self, const char *bytes, size_t len, st
 		self->offset += (uint64_t)wrote;
 		self->left -= (uint64_t)wrote;
 		self->taken += (uint64_t)wrote;
+		atomic_fetch_add(&self->pull->bytes_done, (uint64_t)wrote);
 	}
+	np_pull_progress(self->pull);
 	return NP_OK;
 }
 
 static enum np_status unpack(struct stream *self, const void *bytes, size_t len, struct np_err *err)
 {
 	ZSTD_inBuffer in = {bytes, len, 0};
-	while (in.pos < in.size && !self->broken) {
+	bool full = false; /* then there may be more, though all of the input is taken */
+	while ((in.pos < in.size || (full && self->hint)) && !self->broken) {
 		ZSTD_outBuffer out = {self->room, UNPACKED_BYTES, 0};
 		self->hint = ZSTD_decompressStream(self->zstd, &out, &in);
 		if (ZSTD_isError(self->hint)) {
 			self->broken = true;
 			return NP_OK;
 		}
+		full = out.pos == out.size;
 		NP_TRY(put(self, self->room, out.pos, err));
 	}
 	return NP_OK;
@@ -215,7 +220,7 @@ static enum np_status run_stream(struct stream *stream, struct np_transport *tra
 		.repeatable = true,
 		.restart = rewind_stream,
 		.restart_ctx = stream,
-		.cancel = stream->pull->options->cancel,
+		.cancel = &stream->pull->ended,
 	};
 	if (stream->job->n_items > 1) {
 		bool good = add_names(&names, stream->pull, stream->job);
@@ -240,8 +245,6 @@ static enum np_status settle_whole(struct stream *stream, struct np_err *err)
 	const struct job *job = stream->job;
 	pull->result->wire_bytes += stream->wire;
 	pull->result->fetched_bytes += stream->taken;
-	pull->bytes_done += stream->taken;
-	np_pull_progress(pull);
 	if (stream->packed && stream->taken > (1 << 20) &&
 	    stream->wire > stream->taken - stream->taken / 16)
 		pull->items.v[job->item].plain = true;
@@ -252,17 +255,15 @@ static enum np_status settle_whole(struct stream *stream, struct np_err *err)
 	return NP_OK;
 }
 
-static void give_up(struct item *item, const struct np_outcome *outcome)
+static void give_up(struct pull *pull, struct item *item, const struct np_outcome *outcome)
 {
 	np_str said = np_str_trim(np_buf_str(&outcome->err));
 	said = np_str_cut(said, '\n', &(np_str){0});
 	if (said.len > 150)
 		said.len = 150;
 	item->state = ITEM_FAILED;
-	(void)snprintf(item->why, sizeof item->why, "%.*s", NP_FMT(said));
-	if (said.len == 0)
-		(void)snprintf(item->why, sizeof item->why,
-		               "it does not have the size any more that it was listed with");
+	item->why = said.len ? np_arena_cstr(&pull->arena, said)
+	                     : "it does not have the size any more that it was listed with";
 }
 
 static enum np_status settle_broken(struct stream *stream, const struct np_outcome *outcome,
@@ -271,10 +272,11 @@ static enum np_status settle_broken(struct stream *stream, const struct np_outco
 	struct pull *pull = stream->pull;
 	const struct job *job = stream->job;
 	pull->result->wire_bytes += stream->wire;
+	atomic_fetch_sub(&pull->bytes_done, stream->taken);
 	if (job->n_items == 1) {
 		struct item *item = &pull->items.v[job->item];
 		if (++item->tries >= MAX_TRIES)
-			give_up(item, outcome);
+			give_up(pull, item, outcome);
 		else if (!np_vec_push(&pull->jobs, *job))
 			return np_err_nomem(err);
 		return NP_OK;
@@ -287,7 +289,7 @@ static enum np_status settle_broken(struct stream *stream, const struct np_outco
 
 /* ── workers ── */
 
-static bool next_job(struct pull *pull, struct job *out)
+static bool next_job(struct pull *pull, struct job *out, bool *packed)
 {
 	(void)pthread_mutex_lock(&pull->lock);
 	bool found = false;
@@ -295,6 +297,7 @@ static bool next_job(struct pull *pull, struct job *out)
 		*out = pull->jobs.v[--pull->jobs.n];
 		found = pull->items.v[out->item].state == ITEM_WANTED;
 	}
+	*packed = found && wants_packing(pull, out);
 	(void)pthread_mutex_unlock(&pull->lock);
 	return found;
 }
@@ -303,11 +306,10 @@ static enum np_status work(struct pull *pull, struct np_transport *transport, st
                            struct np_err *err)
 {
 	struct job job;
-	while (next_job(pull, &job)) {
+	while (next_job(pull, &job, &stream->packed)) {
 		struct np_outcome outcome = {0};
 		stream->job = &job;
-		stream->wire = 0;
-		stream->packed = stream->zstd && wants_packing(pull, &job);
+		stream->wire = stream->taken = 0;
 		enum np_status status = run_stream(stream, transport, &outcome, err);
 		(void)pthread_mutex_lock(&pull->lock);
 		if (status == NP_OK && outcome.status == 0 && is_whole(stream))
@@ -321,7 +323,7 @@ static enum np_status work(struct pull *pull, struct np_transport *transport, st
 	return NP_OK;
 }
 
-static void *worker(void *arg)
+void *np_pull_worker(void *arg)
 {
 	struct pull *pull = arg;
 	struct np_transport *transport = NULL;
@@ -339,26 +341,6 @@ static void *worker(void *arg)
 	np_transport_close(transport);
 	(void)ZSTD_freeDStream(stream.zstd);
 	np_free(stream.room);
+	np_pull_thread_ends(pull, true);
 	return NULL;
-}
-
-void np_pull_fetch(struct pull *self)
-{
-	enum { MAX_CONNECTIONS = 32 };
-	pthread_t threads[MAX_CONNECTIONS];
-	size_t wanted =
-		self->options->connections ? self->options->connections : NP_PULL_CONNECTIONS;
-	size_t n = 0;
-	wanted = wanted < self->jobs.n ? wanted : self->jobs.n;
-	wanted = wanted < MAX_CONNECTIONS ? wanted : MAX_CONNECTIONS;
-	while (n < wanted && pthread_create(&threads[n], NULL, worker, self) == 0)
-		n++;
-	if (n == 0 && wanted)
-		(void)worker(self);
-	for (size_t i = 0; i < n; i++)
-		(void)pthread_join(threads[i], NULL);
-	(void)pthread_mutex_lock(&self->lock);
-	self->fetched = true;
-	(void)pthread_cond_broadcast(&self->wake);
-	(void)pthread_mutex_unlock(&self->lock);
 }

@@ -31,7 +31,8 @@ struct item {
 	struct np_digests local;
 	char remote[NP_SHA256_HEX + 1];
 	unsigned tries;
-	char why[200]; /* of ITEM_FAILED */
+	bool had;        /* it was there before this call */
+	const char *why; /* of FAILED and CONFLICT; NULL */
 };
 
 /* One stream: a shard of a file, or several small files. */
@@ -50,17 +51,22 @@ struct pull {
 	uint64_t shard_bytes;
 	NP_VEC(struct item) items;
 	int journal, lock_fd;
+	bool locked;
 	const char *state_dir;
 
 	/* the rest under `lock` */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	NP_VEC(struct job) jobs; /* taken from the end */
-	NP_VEC(size_t) to_hash;  /* items */
-	bool fetched;            /* no worker is left */
-	bool stop;               /* failure: everybody goes home */
+	NP_VEC(struct job) jobs;  /* taken from the end */
+	NP_VEC(size_t) to_hash;   /* items */
+	size_t n_workers, n_busy; /* threads at work; busy: of every kind */
+	bool stop;                /* failure: everybody goes home */
 	struct np_err failure;
-	uint64_t bytes_done, bytes_total;
+	bool begun; /* something could have been fetched: a failure is a result, not an error */
+	uint64_t bytes_total;
+
+	atomic_bool ended; /* `stop`, or the user wants it: ends every command that runs */
+	_Atomic uint64_t bytes_done; /* for the progress line: counts while it comes */
 };
 
 /* ── pull_store.c ── */
@@ -81,8 +87,8 @@ void np_pull_store_close(struct pull *self, bool complete);
 
 /* ── pull_fetch.c ── */
 
-/* Empty the queue of jobs over all connections; returns when no worker is left. */
-void np_pull_fetch(struct pull *self);
+/* One thread of those which empty the queue of jobs, each over a connection of its own. */
+void *np_pull_worker(void *pull);
 
 /* ── pull_digest.c ── */
 
@@ -96,8 +102,11 @@ enum np_status np_pull_forget_bad(struct pull *self, size_t item, struct np_err 
 
 /* ── pull.c ── */
 
-/* The first failure stops everything. */
+/* The first failure stops everything; the second one is for those who hold the lock. */
 void np_pull_fail(struct pull *self, const struct np_err *err);
+void np_pull_fail_locked(struct pull *self, const struct np_err *err);
+/* A thread is at its end; a worker is one of n_workers. */
+void np_pull_thread_ends(struct pull *self, bool is_worker);
 /* Bytes of a shard. */
 uint64_t np_pull_shard_size(const struct pull *self, const struct item *item, size_t shard);
 void np_pull_progress(struct pull *self);

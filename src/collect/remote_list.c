@@ -21,7 +21,7 @@ static const char script[] =
 	"for t in zstd openssl sha256sum; do\n"
 	"command -v $t >/dev/null 2>&1 && printf 'has %s\\0' $t\n"
 	"done\n"
-	"find \"$only\" -name .npuprof-pull -prune -o ! -type d -printf '%y %s %T@ %m %p\\0'\n";
+	"find \"$only\" -name " NP_PULL_STATE " -prune -o ! -type d -printf '%y %s %T@ %m %p\\0'\n";
 
 const char *const *np_place_script(struct np_arena *arena, const struct np_place *place,
                                    bool with_input, const char *text, const char *const *args)
@@ -75,6 +75,11 @@ static enum np_status add_file(struct np_remote_list *self, bool is_link, np_str
 		                  "the far side lists something strange: '%.*s'",
 		                  (int)(rest.len < 200 ? rest.len : 200), rest.ptr ? rest.ptr : "");
 	file.path = np_arena_cstr(&self->arena, rest);
+	/* ours, over there and here: find leaves it out, so this is none of find's */
+	if (np_str_is(rest, NP_PULL_STATE) || np_str_starts(rest, NP_STR(NP_PULL_STATE "/")))
+		return np_err_set(err, NP_E_FORMAT, where,
+		                  "the far side lists something strange: '%.*s'",
+		                  (int)(rest.len < 200 ? rest.len : 200), rest.ptr);
 	if (!file.path ||
 	    !(is_link ? np_vec_push(&self->links, file.path) : np_vec_push(&self->files, file)))
 		return np_err_nomem(err);

@@ -22,6 +22,9 @@ struct np_remote_file {
 
 enum { NP_REMOTE_NO_RANK = -1 };
 
+/* Where a transfer keeps what it has, in its DEST. Never a file that is listed. */
+#define NP_PULL_STATE ".npuprof-pull"
+
 /* What helps over there. */
 struct np_remote_tools {
 	bool zstd, openssl, sha256sum;

@@ -13,7 +13,7 @@ const char *np_route_kind_name(enum np_route_kind kind)
 	static const char *const names[] = {
 		NP_N("profiler_context"), NP_N("enable_profiler of the framework"),
 		NP_N("switch"),           NP_N("configuration key"),
-		NP_N("step in a loop"),   NP_N("step"),
+		NP_N("step in a loop"),   NP_N("step elsewhere"),
 		NP_N("API of torch_npu"), NP_N("torch.profiler"),
 		NP_N("in a comment"),
 	};

@@ -89,7 +89,35 @@ static void on_started(void *ctx, pid_t pid)
 {
 	struct np_run *run = ctx;
 	run->end.pid = pid;
+	say(run, np_arena_printf(&run->report->arena, np_tr("run directory: %s"), run->dir));
+	if (run->preset && run->preset->server && !run->options->stop_after_capture)
+		say(run, np_tr("it runs until the service ends; --stop-after-capture ends it "
+		               "once all is recorded"));
 	(void)np_run_write_json(run, NULL); /* it is complete without the pid, too */
+}
+
+/* The command itself is wrong: what it should be, where that can be known. */
+static enum np_status not_started(struct np_run *run, int why, struct np_err *err)
+{
+	const char *name = run->argv[0];
+	struct np_file_stat stat;
+	bool there = np_file_stat(name, true, &stat, NULL) == NP_OK && stat.kind == NP_FILE_REG;
+	bool script = np_str_ends(np_str_of(name), NP_STR(".py"));
+	if (there && script)
+		return np_err_set(err, NP_E_NOTFOUND, name,
+		                  "cannot run: %s; start it by Python: npuprof run … -- python3 %s",
+		                  strerror(why), run->command);
+	if (there && !strchr(name, '/'))
+		return np_err_set(err, NP_E_NOTFOUND, name,
+		                  "it is not in PATH; for the file here: npuprof run … -- ./%s",
+		                  run->command);
+	if (there)
+		return np_err_set(err, NP_E_NOTFOUND, name,
+		                  "cannot run: %s; is it executable (chmod +x), and is there what "
+		                  "its first line names?",
+		                  strerror(why));
+	return np_err_set(err, NP_E_NOTFOUND, name, "cannot run: %s; is it %s?", strerror(why),
+	                  strchr(name, '/') ? "the right path" : "in PATH, and spelt right");
 }
 
 static enum np_status run_command(struct np_run *run, struct np_err *err)
@@ -108,17 +136,11 @@ static enum np_status run_command(struct np_run *run, struct np_err *err)
 	                        .started = on_started,
 	                        .ctx = run};
 	struct np_spawn_end end;
-	say(run, np_arena_printf(&run->report->arena, np_tr("run directory: %s"), run->dir));
-	if (run->preset && run->preset->server && !options->stop_after_capture)
-		say(run, np_tr("it runs until the service ends; --stop-after-capture ends it "
-		               "once all is recorded"));
 	enum np_status status = np_spawn_run(&spec, &end, err);
 	if (status != NP_OK) {
 		/* nothing ran: nothing is left behind */
 		np_remove_tree(run->dir);
-		if (end.exec_errno && err)
-			err->code = NP_E_NOTFOUND;
-		return end.exec_errno ? NP_E_NOTFOUND : status;
+		return end.exec_errno ? not_started(run, end.exec_errno, err) : status;
 	}
 	run->end = end;
 	run->command_state = NP_RUN_ENDED;

@@ -28,11 +28,12 @@ struct np_run_options {
 	size_t n_targets;
 	const char *const *stages; /* name=module:qualname */
 	size_t n_stages;
-	const char *step_anchor; /* a stage's name; NULL: the first */
-	uint64_t call;           /* number of the profiled call, from 1; 0: warm-up + 1 */
-	const char *warmup;      /* a number; NULL: the preset's, else 5; 10 with compile (R6) */
-	uint64_t active;         /* 0: 1 */
-	const char *ranks;       /* "0", "all", "0,2,4-7"; NULL: 0 (R7) */
+	const char *step_anchor;    /* a stage's name; NULL: the first */
+	const char *request_anchor; /* a stage's name; NULL: one that is called "request" */
+	const char *call;           /* number of the profiled call, from 1; NULL: warm-up + 1 */
+	const char *warmup;         /* a number; NULL: the preset's, else 5; 10 with compile (R6) */
+	const char *active;         /* a number from 1 on; NULL: 1 */
+	const char *ranks;          /* "0", "all", "0,2,4-7"; NULL: 0 (R7) */
 	const char *level, *aic_metrics, *phase, *export_type; /* NULL: Level1, PipeUtilization,
 	                                                        * both, text (R20) */
 	bool compile, with_stack, no_shapes, with_memory, collectives;

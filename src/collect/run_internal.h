@@ -34,7 +34,7 @@ struct np_run {
 	int64_t *ranks; /* NULL: all */
 	size_t n_ranks;
 	uint64_t warmup, active, call;
-	const char *level, *aic_metrics, *phase, *export_type, *step_anchor;
+	const char *level, *aic_metrics, *phase, *export_type, *step_anchor, *request_anchor;
 	bool text, db;
 	bool hooked; /* something is injected */
 	enum np_gate_profile profile;
@@ -85,15 +85,22 @@ enum np_status np_run_read_json(struct np_run *run, struct np_run_options *optio
 
 /* run_report.c: all that is said; it calls the others */
 void np_run_tell(struct np_run *run);
-/* A command as one line for a shell; in the arena. */
+
+/* run_again.c: commands to copy, in the arena */
+/* A command as one line for a shell. */
 const char *np_run_command_line(struct np_report *report, char *const *argv);
-/* The command line of this run again, with another option in front: "--warmup 2"; or NULL. */
+/* The command line of this run again, with another option in front, which takes the place of its
+ * own: "--warmup 2"; or NULL. */
 const char *np_run_again(struct np_run *run, const char *with);
+/* … with `target` in the place of the target `old`, the text of one. */
+const char *np_run_again_with_target(struct np_run *run, const char *old, const char *target);
 
 /* run_targets.c */
 void np_run_tell_targets(struct np_run *run);
 void np_run_tell_hook(struct np_run *run);
 void np_run_tell_processes(struct np_run *run);
+/* "DiT" of "model:DiT.forward". */
+np_str np_run_first_name(const struct np_run_target *target);
 /* A cell of an integer; NP_NO_I64 is not available. */
 void np_run_cell(struct np_table *table, int64_t value);
 

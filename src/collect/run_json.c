@@ -103,7 +103,9 @@ static void configuration(struct np_buf *out, const struct np_run *run)
 	targets(out, run->stages, run->n_stages);
 	np_buf_add_cstr(out, ", \"step\": ");
 	quote(out, run->step_anchor);
-	np_buf_add_cstr(out, ", \"request\": null}");
+	np_buf_add_cstr(out, ", \"request\": ");
+	quote(out, run->request_anchor);
+	np_buf_add_char(out, '}');
 }
 
 static enum np_status save(const struct np_run *run, const char *name, struct np_buf *text,
@@ -261,21 +263,38 @@ static const char *text_of(struct np_run *run, const struct np_jval *root, const
 	return copy ? copy : otherwise;
 }
 
-static enum np_status read_targets(struct np_run *run, const struct np_jval *root,
-                                   struct np_err *err)
+/* Targets, or stages: those have a name. */
+static enum np_status read_list(struct np_run *run, const struct np_jval *list, bool stage,
+                                struct np_run_target *out, size_t *n, struct np_err *err)
 {
-	const struct np_jval *list = np_jget(root, "targets");
+	struct np_arena *arena = &run->report->arena;
 	for (size_t i = 0; list && i < list->n && i < NP_RUN_MAX_TARGETS; i++) {
+		np_str name = np_jstr(np_jget(&list->child[i], "name"));
 		np_str module = np_jstr(np_jget(&list->child[i], "module"));
 		np_str qualname = np_jstr(np_jget(&list->child[i], "qualname"));
-		const char *text = np_arena_printf(&run->report->arena, "%.*s:%.*s", NP_FMT(module),
-		                                   NP_FMT(qualname));
+		const char *text = stage ? np_arena_printf(arena, "%.*s=%.*s:%.*s", NP_FMT(name),
+		                                           NP_FMT(module), NP_FMT(qualname))
+		                         : np_arena_printf(arena, "%.*s:%.*s", NP_FMT(module),
+		                                           NP_FMT(qualname));
 		if (!text)
 			return np_err_nomem(err);
-		NP_TRY(np_run_parse_target(&run->report->arena, text, false,
-		                           &run->targets[run->n_targets++], err));
+		NP_TRY(np_run_parse_target(arena, text, stage, &out[(*n)++], err));
 	}
 	return NP_OK;
+}
+
+static enum np_status read_targets(struct np_run *run, struct np_run_options *options,
+                                   const struct np_jval *root, struct np_err *err)
+{
+	const struct np_jval *collectives = np_jget(root, "collectives");
+	NP_TRY(read_list(run, np_jget(root, "targets"), false, run->targets, &run->n_targets, err));
+	options->collectives = collectives && collectives->type == NP_J_OBJECT;
+	if (!options->collectives)
+		return NP_OK;
+	run->step_anchor = options->step_anchor = text_of(run, collectives, "step", NULL);
+	run->request_anchor = options->request_anchor = text_of(run, collectives, "request", NULL);
+	return read_list(run, np_jget(collectives, "stages"), true, run->stages, &run->n_stages,
+	                 err);
 }
 
 static enum np_status read_command(struct np_run *run, const struct np_jval *root,
@@ -356,6 +375,12 @@ static enum np_status check_over(struct np_arena *arena, const struct np_jval *r
 	return NP_OK;
 }
 
+/* As an option of a command to copy: NULL where it is the default. */
+static const char *unless(const char *text, const char *is_default)
+{
+	return text && strcmp(text, is_default) != 0 ? text : NULL;
+}
+
 static int64_t count_of(const struct np_jval *root, const char *key, int64_t otherwise)
 {
 	int64_t value = 0;
@@ -384,8 +409,12 @@ static enum np_status read_configuration(struct np_run *run, struct np_run_optio
 	(void)np_jbool(np_jget(root, "profile_memory"), &options->with_memory);
 	(void)np_jbool(np_jget(root, "record_shapes"), &shapes);
 	options->no_shapes = !shapes;
-	const struct np_jval *collectives = np_jget(root, "collectives");
-	options->collectives = collectives && collectives->type == NP_J_OBJECT;
+	options->level = unless(run->level, "Level1");
+	options->aic_metrics = unless(run->aic_metrics, "PipeUtilization");
+	options->phase = unless(run->phase, "both");
+	options->call = unless(np_arena_printf(&run->report->arena, "%" PRIu64, run->call), "6");
+	options->active =
+		unless(np_arena_printf(&run->report->arena, "%" PRIu64, run->active), "1");
 	if (np_jdouble(np_jget(root, "started"), &started) && started > 0 && started < 9e9)
 		run->started_ns = (np_ns)(started * 1e9);
 	const struct np_jval *list = np_jget(root, "ranks");
@@ -423,7 +452,7 @@ enum np_status np_run_read_json(struct np_run *run, struct np_run_options *optio
 	if (np_file_stat(search, true, &stat, NULL) == NP_OK && stat.kind == NP_FILE_DIR)
 		run->search = search;
 	NP_TRY(read_configuration(run, options, root, err));
-	NP_TRY(read_targets(run, root, err));
+	NP_TRY(read_targets(run, options, root, err));
 	NP_TRY(read_command(run, root, err));
 	read_status(run, root);
 	if (run->command_state != NP_RUN_ENDED)

@@ -8,6 +8,7 @@
 #include "gate/log_signs.h"
 #include "io/input.h"
 #include "npuprof/comm_log.h"
+#include "report/lang.h"
 
 /* operations of NP_COMM_OP_MAP from here on move nothing */
 enum { FIRST_NO_COLLECTIVE = 40 };
@@ -16,8 +17,8 @@ enum { LINE_BYTES = 8192, SHOWN_BYTES = 200 };
 /* ── collectives ── */
 
 /* Collectives in a log: records that are neither marks of stages nor of communicators. 0 when
- * it is no log. Linear in the file. */
-static uint64_t collectives_of(const char *path)
+ * it is no log. Linear in the file. Both layers see the same traffic, so they are two counts. */
+static uint64_t collectives_of(const char *path, uint32_t *layer)
 {
 	struct np_comm_log_header header;
 	struct np_comm_record record;
@@ -26,21 +27,63 @@ static uint64_t collectives_of(const char *path)
 	if (file && fread(&header, sizeof header, 1, file) == 1 &&
 	    memcmp(header.magic, NP_COMM_LOG_MAGIC, sizeof header.magic) == 0 &&
 	    header.record_bytes == sizeof record && header.string_capacity < 1u << 30 &&
-	    fseek(file, (long)(NP_COMM_LOG_HEADER_BYTES + header.string_capacity), SEEK_SET) == 0)
+	    fseek(file, (long)(NP_COMM_LOG_HEADER_BYTES + header.string_capacity), SEEK_SET) == 0) {
+		*layer = header.layer;
 		for (uint64_t i = 0; i < header.written && i < header.capacity &&
 		                     fread(&record, sizeof record, 1, file) == 1;
 		     i++)
 			n += record.seq && record.op && record.op < FIRST_NO_COLLECTIVE;
+	}
 	if (file)
 		(void)fclose(file);
 	return n;
+}
+
+static bool is_placed(const struct np_run *run, const struct np_run_target *stage)
+{
+	for (size_t i = 0; i < run->events.all.n; i++) {
+		const struct np_run_event *event = &run->events.all.v[i];
+		if (strcmp(event->event, "collectives_stage") == 0 &&
+		    strcmp(event->target, stage->text) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Why nothing is in a stage: the reason of a process that had its module, if there is one. */
+static void tell_stages(struct np_run *run)
+{
+	for (size_t i = 0; i < run->n_stages; i++) {
+		const struct np_run_target *stage = &run->stages[i];
+		struct np_target_facts facts;
+		if (is_placed(run, stage))
+			continue;
+		np_target_facts(&run->events, stage->text, &facts);
+		struct np_finding *finding =
+			np_report_finding(run->report, "COMM_ANCHOR_NOT_FOUND", NP_WARNING,
+		                          "the anchor %s was not found", stage->text);
+		np_finding_detail(finding,
+		                  "Stage %s has no traffic for that reason; what belongs to it "
+		                  "is under other (R24).",
+		                  stage->stage);
+		if (*facts.reason)
+			np_finding_evidence(finding, run->events_dir, NULL, NULL, "%s",
+			                    facts.reason);
+		else
+			np_finding_evidence(finding, run->events_dir, NULL, NULL,
+			                    NP_N("no process imported %s"), stage->module);
+		if (*facts.near)
+			np_finding_advice(finding, "names like it: %s", facts.near);
+		np_finding_command(finding, "grep -rnE --include='*.py' '(class|def) %.*s' .",
+		                   NP_FMT(np_run_first_name(stage)));
+	}
 }
 
 void np_run_tell_collectives(struct np_run *run)
 {
 	struct np_dir dir = {0};
 	size_t logs = 0;
-	uint64_t records = 0;
+	uint64_t torch = 0, hccl = 0;
 	if (!run->options->collectives)
 		return;
 	(void)np_dir_list(&run->report->arena, run->comm_dir, &dir, NULL);
@@ -48,12 +91,18 @@ void np_run_tell_collectives(struct np_run *run)
 		if (!np_str_ends(np_str_of(dir.v[i].name), NP_STR(".nplog")))
 			continue;
 		const char *path = np_path_join(&run->report->arena, run->comm_dir, dir.v[i].name);
-		records += path ? collectives_of(path) : 0;
+		uint32_t layer = 0;
+		uint64_t n = path ? collectives_of(path, &layer) : 0;
+		torch += layer == NP_COMM_LAYER_TORCH ? n : 0;
+		hccl += layer == NP_COMM_LAYER_HCCL ? n : 0;
 		logs++;
 	}
-	if (records) {
-		np_report_note(run->report, "%" PRIu64 " collectives in %zu logs: npuprof comm %s",
-		               records, logs, np_shell_quote(run->report, run->comm_dir));
+	if (torch || hccl) {
+		tell_stages(run);
+		np_report_note(run->report,
+		               "%" PRIu64 " collectives at torch.distributed, %" PRIu64
+		               " at HCCL, in %zu logs: npuprof comm %s",
+		               torch, hccl, logs, np_shell_quote(run->report, run->dir));
 		return;
 	}
 	run->failed = true;
@@ -91,8 +140,8 @@ static void tell_sign(struct np_run *run, const struct np_log_sign *sign,
 	np_finding_evidence(finding, run->log, NULL, rows, "%.*s",
 	                    (int)(seen->text.len < SHOWN_BYTES ? seen->text.len : SHOWN_BYTES),
 	                    seen->text.ptr);
-	if (sign->advice)
-		np_finding_advice(finding, "%s", sign->advice);
+	if (sign->advice || sign->fatal)
+		np_finding_advice(finding, "%s", sign->advice ? sign->advice : np_log_fatal_advice);
 	if (sign->command)
 		np_finding_command(finding, "%s", sign->command);
 }

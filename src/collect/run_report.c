@@ -14,78 +14,7 @@
 
 enum { SHOWN_BYTES = 200 };
 
-/* ── commands to copy ── */
-
-static bool names_option(const char *with, const char *option)
-{
-	size_t len = strlen(option);
-	return with && strncmp(with, option, len) == 0 && (with[len] == ' ' || with[len] == '\0');
-}
-
-static void add_option(struct np_run *run, struct np_buf *line, const char *with,
-                       const char *option, const char *value)
-{
-	if (!value || names_option(with, option))
-		return;
-	np_buf_printf(line, " %s", option);
-	if (*value)
-		np_buf_printf(line, " %s", np_shell_quote(run->report, value));
-}
-
-const char *np_run_again(struct np_run *run, const char *with)
-{
-	const struct np_run_options *options = run->options;
-	struct np_buf line = {0};
-	char number[32];
-	np_buf_add_cstr(&line, "npuprof run");
-	if (with)
-		np_buf_printf(&line, " %s", with);
-	add_option(run, &line, with, "--preset", run->preset ? run->preset->name : NULL);
-	for (size_t i = 0; i < run->n_targets; i++)
-		add_option(run, &line, with, "--target", run->targets[i].text);
-	if (options->warmup && !names_option(with, "--call"))
-		add_option(run, &line, with, "--warmup", options->warmup);
-	if (options->call && !names_option(with, "--warmup")) {
-		(void)snprintf(number, sizeof number, "%" PRIu64, options->call);
-		add_option(run, &line, with, "--call", number);
-	}
-	add_option(run, &line, with, "--ranks", options->ranks);
-	add_option(run, &line, with, "--level", options->level);
-	add_option(run, &line, with, "--export-type", options->export_type);
-	add_option(run, &line, with, "--watch", options->watch);
-	add_option(run, &line, with, "--out", options->out);
-	add_option(run, &line, with, "--python", options->python);
-	if (options->collectives)
-		add_option(run, &line, with, "--collectives", "");
-	if (options->stop_after_capture)
-		add_option(run, &line, with, "--stop-after-capture", "");
-	np_buf_printf(&line, " -- %s", run->command);
-	const char *text = np_arena_cstr(&run->report->arena, np_buf_str(&line));
-	np_buf_release(&line);
-	return text ? text : "";
-}
-
-/* A word of the command: np_shell_quote() takes words for paths and protects their dashes. */
-static void add_word(struct np_report *report, struct np_buf *line, const char *word)
-{
-	size_t dashes = strspn(word, "-");
-	np_buf_add(line, word, dashes);
-	if (dashes == 0 || word[dashes])
-		np_buf_add_cstr(line, np_shell_quote(report, word + dashes));
-}
-
-const char *np_run_command_line(struct np_report *report, char *const *argv)
-{
-	struct np_buf text = {0};
-	for (size_t i = 0; argv && argv[i]; i++) {
-		if (i)
-			np_buf_add_char(&text, ' ');
-		add_word(report, &text, argv[i]);
-	}
-	const char *line = np_arena_cstr(&report->arena, np_buf_str(&text));
-	np_buf_release(&text);
-	return line ? line : "";
-}
+/* ── how the command ended ── */
 
 static const char *finish_command(struct np_run *run)
 {
@@ -93,8 +22,6 @@ static const char *finish_command(struct np_run *run)
 	                                   np_shell_quote(run->report, run->dir));
 	return text ? text : "";
 }
-
-/* ── how the command ended ── */
 
 /* The last line of a log that says something; only its end is read. */
 static const char *last_line(struct np_run *run, const char *path)
@@ -231,25 +158,50 @@ static const struct np_column capture_columns[] = {
 	{"seconds", "s", NP_COL_REAL, "time of its export; - if several went together"},
 };
 
-static void tell_export_failed(struct np_run *run, const struct np_dump *dump)
+static void tell_msprof_failed(struct np_run *run, const struct np_dump *dump)
 {
 	struct np_finding *finding = np_report_finding(run->report, "EXPORT_FAILED", NP_ERROR,
 	                                               "the export of %s wrote nothing new",
 	                                               np_path_base(dump->path).ptr);
-	const char *log = np_path_join(&run->report->arena, run->log_dir, "export.log");
+	run->failed = true;
+	np_finding_detail(finding, "The deliverables are not there, or not newer than the start of "
+	                           "the run (R34, R35). The raw dump is kept.");
+	np_finding_command(finding, "msprof --export=on --output=%s",
+	                   np_shell_quote(run->report, dump->path));
+}
+
+/* The export's command for one dump, or for all of them when nothing else is beside them. */
+static const char *export_again(struct np_run *run, size_t failed, const char *first)
+{
+	const char *what = failed == run->dumps.all.n && failed > 1 && run->search == run->prof_dir
+	                           ? run->prof_dir
+	                           : first;
+	return np_run_export_command(run, run->export_python, what);
+}
+
+static void tell_export_failed(struct np_run *run, size_t failed)
+{
+	const char *log = np_path_join(&run->report->arena, run->log_dir, "export.log"),
+		   *first = NULL;
+	struct np_finding *finding =
+		np_report_finding(run->report, "EXPORT_FAILED", NP_ERROR,
+	                          "the export of %zu raw dumps wrote nothing new", failed);
 	run->failed = true;
 	np_finding_detail(finding, "Whatever it said: the deliverables are not there, or not newer "
-	                           "than the start of the run (R34, R35). The raw dump is kept.");
+	                           "than the start of the run (R34, R35). The raw dumps are kept.");
 	np_finding_evidence(finding, log, NULL, NULL, "%s", last_line(run, log));
+	for (size_t i = 0; i < run->dumps.all.n; i++) {
+		const struct np_dump *dump = &run->dumps.all.v[i];
+		if (dump->complete || dump->msprof)
+			continue;
+		first = first ? first : dump->path;
+		np_finding_evidence(finding, dump->path, NULL, NULL, "%s",
+		                    dump->raw ? "FRAMEWORK, PROF_*" : np_tr("nothing raw in it"));
+	}
 	np_finding_advice(finding,
 	                  "Is CANN's set_env.sh sourced, so that msprof is in PATH? Is there "
 	                  "room on the disk? Else copy the dump to a local disk (R62).");
-	if (dump->msprof)
-		np_finding_command(finding, "msprof --export=on --output=%s",
-		                   np_shell_quote(run->report, dump->path));
-	else
-		np_finding_command(finding, "%s",
-		                   np_run_export_command(run, run->export_python, dump->path));
+	np_finding_command(finding, "%s", export_again(run, failed, first));
 }
 
 static void tell_raw_only(struct np_run *run, size_t raw)
@@ -291,8 +243,10 @@ static void tell_captures(struct np_run *run)
 	}
 	bool tried = run->export_python && !run->options->no_export;
 	for (size_t i = 0; i < run->dumps.all.n; i++)
-		if (!run->dumps.all.v[i].complete && (tried || run->dumps.all.v[i].msprof))
-			tell_export_failed(run, &run->dumps.all.v[i]);
+		if (!run->dumps.all.v[i].complete && run->dumps.all.v[i].msprof)
+			tell_msprof_failed(run, &run->dumps.all.v[i]);
+	if (raw && tried)
+		tell_export_failed(run, raw);
 	if (raw && !tried)
 		tell_raw_only(run, raw);
 	bool wanted = np_run_events_count(&run->events, "profiled") > 0 ||

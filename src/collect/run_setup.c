@@ -127,6 +127,28 @@ static enum np_status choose(const char *option, const char *const *values, cons
 
 /* ── resolve ── */
 
+/* An anchor is the name of a stage. */
+static enum np_status check_anchor(const struct np_run *run, const char *option, const char *name,
+                                   struct np_err *err)
+{
+	struct np_buf list = {0};
+	bool known = !name;
+	for (size_t i = 0; i < run->n_stages; i++) {
+		known |= name && strcmp(run->stages[i].stage, name) == 0;
+		np_buf_printf(&list, i ? ", %s" : "%s", run->stages[i].stage);
+	}
+	enum np_status status =
+		known ? NP_OK
+		: run->n_stages
+			? np_err_set(err, NP_E_USAGE, option,
+	                             "no --stage is named '%s': use one of %s", name,
+	                             list.ptr ? list.ptr : "")
+			: np_err_set(err, NP_E_USAGE, option,
+	                             "names a stage: give --stage %s=MODULE:QUALNAME", name);
+	np_buf_release(&list);
+	return status;
+}
+
 static enum np_status resolve_targets(struct np_run *run, struct np_err *err)
 {
 	const struct np_run_options *options = run->options;
@@ -148,12 +170,9 @@ static enum np_status resolve_targets(struct np_run *run, struct np_err *err)
 	run->step_anchor = options->step_anchor;
 	if (!run->step_anchor && run->n_stages)
 		run->step_anchor = run->stages[0].stage;
-	bool known = !options->step_anchor;
-	for (size_t i = 0; i < run->n_stages; i++)
-		known |= strcmp(run->stages[i].stage, run->step_anchor) == 0;
-	return known ? NP_OK
-	             : np_err_set(err, NP_E_USAGE, "--step-anchor", "no --stage is named '%s'",
-	                          options->step_anchor);
+	run->request_anchor = options->request_anchor;
+	NP_TRY(check_anchor(run, "--step-anchor", options->step_anchor, err));
+	return check_anchor(run, "--request-anchor", options->request_anchor, err);
 }
 
 static enum np_status nothing_to_do(const struct np_run *run, struct np_err *err)
@@ -175,6 +194,17 @@ static enum np_status nothing_to_do(const struct np_run *run, struct np_err *err
 	                  preset->hints[0].target ? preset->hints[0].target : "");
 }
 
+/* A number that counts from 1; `out` stays what it is where none is given. */
+static enum np_status from_one(const char *option, const char *given, uint64_t *out,
+                               struct np_err *err)
+{
+	if (given && (!np_str_to_u64(np_str_of(given), out) || *out == 0 || *out > 1000000000))
+		return np_err_set(err, NP_E_USAGE, option,
+		                  "wants a number from 1 on (the first call is 1), got '%s'",
+		                  given);
+	return NP_OK;
+}
+
 static enum np_status resolve_numbers(struct np_run *run, struct np_err *err)
 {
 	const struct np_run_options *options = run->options;
@@ -186,8 +216,10 @@ static enum np_status resolve_numbers(struct np_run *run, struct np_err *err)
 	    (!np_str_to_u64(np_str_of(options->warmup), &run->warmup) || run->warmup > 1000000000))
 		return np_err_set(err, NP_E_USAGE, "--warmup", "wants a number, got '%s'",
 		                  options->warmup);
-	run->active = options->active ? options->active : 1;
-	run->call = options->call ? options->call : run->warmup + 1;
+	run->active = 1;
+	run->call = run->warmup + 1;
+	NP_TRY(from_one("--active", options->active, &run->active, err));
+	NP_TRY(from_one("--call", options->call, &run->call, err));
 	if (options->compile && run->call < 11)
 		np_report_note(run->report,
 		               "the compiler may run in up to 8 calls: with --compile the first 10 "
@@ -396,6 +428,23 @@ static enum np_status check_parent(const struct np_run *run, const char *parent,
 	return NP_OK;
 }
 
+/* Whatever the reason, the directory cannot be written: that is told, and what to do. */
+static enum np_status make_parent(const struct np_run *run, const char *parent, struct np_err *err)
+{
+	struct np_err why = {0};
+	struct np_file_stat stat;
+	enum np_status status = np_mkdirs(parent, &why);
+	if (status == NP_OK)
+		status = np_file_stat(parent, true, &stat, &why);
+	if (status == NP_OK && access(parent, W_OK | X_OK) != 0)
+		status = np_err_sys(&why, errno, parent, "write into it");
+	if (status == NP_OK)
+		return NP_OK;
+	return np_err_set(err, status == NP_E_NOMEM ? status : NP_E_IO, why.where,
+	                  "%s: give another parent for the run directory, as --out %s", why.msg,
+	                  run->options->out ? "npuprof-runs" : "/tmp/npuprof-runs");
+}
+
 enum np_status np_run_make_dir(struct np_run *run, struct np_err *err)
 {
 	const struct np_run_options *options = run->options;
@@ -407,7 +456,7 @@ enum np_status np_run_make_dir(struct np_run *run, struct np_err *err)
 		return np_err_nomem(err);
 	run->started_ns = np_time_now();
 	NP_TRY(check_parent(run, parent, err));
-	NP_TRY(np_mkdirs(parent, err));
+	NP_TRY(make_parent(run, parent, err));
 	NP_TRY(make_own(run, parent, err));
 	NP_TRY(np_run_paths(run, err));
 	NP_TRY(np_mkdirs(run->prof_dir, err));

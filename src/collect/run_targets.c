@@ -13,6 +13,20 @@ static const char *first_near(struct np_run *run, const char *near)
 	return np_arena_cstr(&run->report->arena, np_str_cut(np_str_of(near), ',', &rest));
 }
 
+np_str np_run_first_name(const struct np_run_target *target)
+{
+	np_str rest;
+	return np_str_cut(np_str_of(target->qualname), '.', &rest);
+}
+
+/* The command with another name for a target. */
+static const char *with_name(struct np_run *run, const struct np_run_target *target,
+                             const char *module, const char *qualname)
+{
+	const char *name = np_arena_printf(&run->report->arena, "%s:%s", module, qualname);
+	return name ? np_run_again_with_target(run, target->text, name) : "";
+}
+
 static void tell_no_python(struct np_run *run, struct np_finding *finding)
 {
 	if (run->end.out_bytes == 0 && run->events.files == 0)
@@ -55,17 +69,13 @@ static void tell_not_imported(struct np_run *run, const struct np_run_target *ta
 	                  target->module, np_run_events_count(&run->events, "start"));
 	if (near) {
 		np_finding_advice(finding, "Modules that were: %s", facts->near);
-		np_finding_command(
-			finding, "%s",
-			np_run_again(run, np_arena_printf(&run->report->arena, "--target %s:%s",
-		                                          near, target->qualname)));
+		np_finding_command(finding, "%s", with_name(run, target, near, target->qualname));
 		return;
 	}
 	np_finding_advice(finding, "Look for the class in the installed package; a program that is "
 	                           "started as a script has the module __main__.");
-	np_str rest, class = np_str_cut(np_str_of(target->qualname), '.', &rest);
 	np_finding_command(finding, "grep -rnE --include='*.py' '(class|def) %.*s' .",
-	                   NP_FMT(class));
+	                   NP_FMT(np_run_first_name(target)));
 }
 
 static void explain(struct np_run *run, const struct np_run_target *target,
@@ -79,10 +89,9 @@ static void explain(struct np_run *run, const struct np_run_target *target,
 		const char *near = *facts->near ? first_near(run, facts->near) : NULL;
 		if (*facts->near)
 			np_finding_advice(finding, "Names that are there: %s", facts->near);
-		const char *with = near ? np_arena_printf(&run->report->arena, "--target %s:%s",
-		                                          target->module, near)
-		                        : NULL;
-		np_finding_command(finding, "%s", np_run_again(run, with));
+		np_finding_command(finding, "%s",
+		                   near ? with_name(run, target, target->module, near)
+		                        : np_run_again(run, NULL));
 	} else if (facts->wrapped == 0) {
 		tell_not_imported(run, target, facts, finding);
 	} else if (facts->profiling > facts->profiled) {
@@ -205,6 +214,15 @@ static const struct np_run_event *of_process(const struct np_run *run, int64_t p
 	return NULL;
 }
 
+/* Workers that are forked or spawned often learn their RANK only then: later events have it. */
+static int64_t rank_of_process(const struct np_run *run, int64_t pid)
+{
+	for (size_t i = 0; i < run->events.all.n; i++)
+		if (run->events.all.v[i].pid == pid && run->events.all.v[i].rank != NP_NO_I64)
+			return run->events.all.v[i].rank;
+	return NP_NO_I64;
+}
+
 void np_run_tell_processes(struct np_run *run)
 {
 	if (np_run_events_count(&run->events, "start") == 0)
@@ -219,12 +237,18 @@ void np_run_tell_processes(struct np_run *run)
 		np_str argv = np_str_of(start->argv);
 		np_run_cell(table, start->pid);
 		np_run_cell(table, start->ppid);
-		np_run_cell(table, start->rank);
+		np_run_cell(table, rank_of_process(run, start->pid));
 		np_cell_cstr(table, start->method);
 		np_cell_cstr(table, done ? done->target : NULL);
 		np_cell_bool(table, of_process(run, start->pid, "end") != NULL);
 		np_cell_text(table, np_str_sub(argv, 0, argv.len < 120 ? argv.len : 120));
 	}
+}
+
+static const char *python_of(const struct np_run *run, int64_t pid)
+{
+	const struct np_run_event *start = of_process(run, pid, "start");
+	return start && *start->python ? start->python : "?";
 }
 
 void np_run_tell_hook(struct np_run *run)
@@ -250,7 +274,8 @@ void np_run_tell_hook(struct np_run *run)
 					"the call was reached, but torch_npu cannot be "
 					"imported");
 			np_finding_evidence(missing, run->events_dir, NULL, NULL,
-			                    "pid %" PRId64 ": %s", event->pid, event->error);
+			                    "pid %" PRId64 ", %s: %s", event->pid,
+			                    python_of(run, event->pid), event->error);
 		}
 	}
 	if (hook) {
@@ -259,8 +284,12 @@ void np_run_tell_hook(struct np_run *run)
 		np_finding_command(hook, "grep -h hook_failed %s/*.jsonl",
 		                   np_shell_quote(run->report, run->events_dir));
 	}
-	if (missing)
+	if (missing) {
+		np_finding_detail(missing,
+		                  "torch_npu belongs into the Python that runs the program, and "
+		                  "CANN's environment has to be set.");
 		np_finding_command(missing,
 		                   "source /usr/local/Ascend/ascend-toolkit/set_env.sh && %s",
 		                   np_run_again(run, NULL));
+	}
 }

@@ -11,12 +11,6 @@
 
 enum { LOG_MAX_BYTES = 64 << 20 };
 
-static const char fatal_advice[] = NP_N(
-	"Copy the capture to a local disk and export again in a process of its own, with "
-	"analyse(); "
-	"when every parser failed, the output file system is the suspect (R62). After an incorrect "
-	"schedule collect again with one more prof.step() (R65).");
-
 static void tell_sign(struct np_gate *gate, const char *path, const struct np_log_sign *sign,
                       np_str line)
 {
@@ -26,7 +20,7 @@ static void tell_sign(struct np_gate *gate, const char *path, const struct np_lo
 	np_finding_evidence(finding, path, NULL, NULL, "%.*s",
 	                    (int)(line.len < 200 ? line.len : 200), line.ptr);
 	if (sign->fatal)
-		np_finding_advice(finding, "%s", fatal_advice);
+		np_finding_advice(finding, "%s", np_log_fatal_advice);
 	else if (sign->advice)
 		np_finding_advice(finding, "%s", sign->advice);
 	if (sign->command)
@@ -56,6 +50,7 @@ static void scan_log(struct np_gate *gate, struct np_check_result *out, const ch
 		if (which == np_log_n_signs())
 			continue;
 		const struct np_log_sign *sign = np_log_sign(which);
+		gate->run_failed |= strcmp(sign->text, "run failed") == 0;
 		if (sign->fatal)
 			np_check_fail(out, "%s: %s", shown, sign->text);
 		else
@@ -78,21 +73,57 @@ static bool belongs_to_capture(const struct np_gate *gate, const char *path)
 	return false;
 }
 
-/* Beside the captures lies what the job itself printed: log_0.log (R61). */
-static void scan_logs_of_root(struct np_gate *gate, struct np_check_result *out)
+static void scan_logs_in(struct np_gate *gate, struct np_check_result *out, const char *where)
 {
 	struct np_dir dir;
-	if (np_dir_list(&gate->report->arena, gate->all->root, &dir, NULL) != NP_OK)
+	if (np_dir_list(&gate->report->arena, where, &dir, NULL) != NP_OK)
 		return; /* a single file */
 	for (size_t i = 0; i < dir.n; i++) {
 		if (dir.v[i].kind != NP_FILE_REG ||
 		    !np_str_ends(np_str_of(dir.v[i].name), NP_STR(".log")))
 			continue;
-		const char *path =
-			np_path_join(&gate->report->arena, gate->all->root, dir.v[i].name);
+		const char *path = np_path_join(&gate->report->arena, where, dir.v[i].name);
 		gate->oom |= !path;
 		if (path && !belongs_to_capture(gate, path))
 			scan_log(gate, out, path);
+	}
+}
+
+static bool is_below(const char *path, const char *dir, size_t len)
+{
+	return strncmp(path, dir, len) == 0 && path[len] == '/';
+}
+
+/* Was the directory path[0 … len) on the way to an earlier capture, too? */
+static bool was_scanned(const struct np_gate *gate, size_t captures, const char *path, size_t len)
+{
+	for (size_t i = 0; i < captures; i++)
+		if (np_gate_counts(gate->all->captures.v[i]) &&
+		    is_below(gate->all->captures.v[i]->path, path, len))
+			return true;
+	return false;
+}
+
+/* What the job itself printed lies above its captures: RES/log_0.log beside RES/prof (R61). From
+ * the root that was asked for down to each capture that counts. */
+static void scan_logs_above(struct np_gate *gate, struct np_check_result *out)
+{
+	const char *root = gate->all->root;
+	size_t from = strlen(root);
+	scan_logs_in(gate, out, root);
+	for (size_t c = 0; c < gate->all->captures.n; c++) {
+		const char *path = gate->all->captures.v[c]->path;
+		if (!np_gate_counts(gate->all->captures.v[c]) || !is_below(path, root, from))
+			continue;
+		for (size_t at = from + 1; path[at]; at++) {
+			if (path[at] != '/' || was_scanned(gate, c, path, at))
+				continue;
+			const char *dir =
+				np_arena_printf(&gate->report->arena, "%.*s", (int)at, path);
+			gate->oom |= !dir;
+			if (dir)
+				scan_logs_in(gate, out, dir);
+		}
 	}
 }
 
@@ -104,7 +135,7 @@ void np_check_logs(struct np_gate *gate, struct np_check_result *out)
 			if (capture->files.v[i].role == NP_ROLE_LOG)
 				scan_log(gate, out, capture->files.v[i].path);
 	}
-	scan_logs_of_root(gate, out);
+	scan_logs_above(gate, out);
 	if (out->verdict == NP_VERDICT_NONE)
 		np_check_pass(out, "there are no log files");
 }

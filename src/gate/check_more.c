@@ -12,8 +12,8 @@
 #include "report/lang.h"
 
 /* One finding per kind of file, one row of evidence per capture. */
-static void tell_missing(struct np_gate *gate, const struct np_capture *capture, enum np_role role,
-                         const char *why)
+void np_gate_tell_missing(struct np_gate *gate, const struct np_capture *capture, enum np_role role,
+                          const char *why)
 {
 	struct np_finding *finding = NULL;
 	const char *title =
@@ -45,10 +45,15 @@ static const struct {
 	{.code = "TRACE_REPAIRED"},
 };
 
+bool np_gate_trace_is_cut(const struct np_trace_facts *trace)
+{
+	return trace->status == NP_E_TRUNCATED || trace->status == NP_E_EMPTY ||
+	       trace->repairs.unclosed.count > 0;
+}
+
 static const char *trace_code(const struct np_trace_facts *trace)
 {
-	if (trace->status == NP_E_TRUNCATED || trace->status == NP_E_EMPTY ||
-	    trace->repairs.unclosed.count)
+	if (np_gate_trace_is_cut(trace))
 		return trace_faults[0].code;
 	if (trace->status != NP_OK)
 		return trace_faults[1].code;
@@ -117,7 +122,7 @@ void np_check_trace(struct np_gate *gate, struct np_check_result *out)
 		}
 		np_check_fail(out, "%s has no trace_view.json", label);
 		if (np_capture_has_data(capture))
-			tell_missing(gate, capture, NP_ROLE_TRACE, NP_N("R39 asks for it"));
+			np_gate_tell_missing(gate, capture, NP_ROLE_TRACE, NP_N("R39 asks for it"));
 	}
 }
 
@@ -255,6 +260,33 @@ void np_check_header(struct np_gate *gate, struct np_check_result *out)
 
 /* ── every rank ── */
 
+/* torch_npu begins an export by emptying ASCEND_PROFILER_OUTPUT, fills it file by file, and leaves
+ * analyse.done at the end, whatever failed (torch_npu.md §4.5). Where the raw dump lies beside it
+ * and the mark does not, an export was cut off, and a table that ends with a whole row does not
+ * show it. A copy without FRAMEWORK tells nothing. */
+static bool was_cut_off(const struct np_capture *capture)
+{
+	return capture->framework == NP_FW_TORCH && capture->has_framework_dir &&
+	       !capture->analyse_done && np_capture_has_data(capture);
+}
+
+static void tell_cut_off(struct np_gate *gate, struct np_check_result *out,
+                         const struct np_capture *capture)
+{
+	np_check_unknown(out, "%s: its export did not come to its end",
+	                 np_gate_label(gate, capture));
+	struct np_finding *finding = np_gate_finding(gate, "EXPORT_UNFINISHED", capture->path,
+	                                             "the export of %s did not come to its end",
+	                                             np_gate_label(gate, capture));
+	if (!finding)
+		return;
+	np_finding_detail(finding, "analyse.done, which torch_npu writes last, is missing beside "
+	                           "the raw dump: files may be half written, or missing.");
+	np_finding_evidence(finding, capture->path, NULL, NULL, "%s",
+	                    NP_N("FRAMEWORK is there, analyse.done is not"));
+	np_finding_command(finding, "%s", np_reanalyse_command(gate->report, capture));
+}
+
 static void judge_rank(struct np_gate *gate, struct np_check_result *out, size_t i)
 {
 	const struct np_capture *capture = gate->all->captures.v[i];
@@ -274,11 +306,13 @@ static void judge_rank(struct np_gate *gate, struct np_check_result *out, size_t
 		np_check_fail(out, "%s has no kernel table", label);
 	else if (cluster && !steps && capture->framework != NP_FW_MSPROF) {
 		np_check_fail(out, "%s has no step times", label);
-		tell_missing(gate, capture, NP_ROLE_STEP_TRACE, NP_N("R90 asks for it"));
+		np_gate_tell_missing(gate, capture, NP_ROLE_STEP_TRACE, NP_N("R90 asks for it"));
 	} else if (sum->status != NP_OK)
 		np_check_fail(out, "%s: %s", label, sum->err.msg);
 	else
 		np_check_pass(out, "%s", label);
+	if (was_cut_off(capture))
+		tell_cut_off(gate, out, capture);
 	if (cluster && np_capture_has_data(capture) && sum->kernels == 0 && !np_gate_step_rows(sum))
 		tell_no_kernels(gate, out, i);
 	for (size_t p = 0; p < capture->problems.n; p++)
@@ -482,34 +516,6 @@ void np_check_provenance(struct np_gate *gate, struct np_check_result *out)
 	}
 	if (out->verdict == NP_VERDICT_NONE)
 		np_check_unknown(out, "no capture found");
-}
-
-/* ── profile framework: R61, R69 ── */
-
-void np_check_framework_files(struct np_gate *gate, struct np_check_result *out)
-{
-	static const enum np_role wanted[] = {NP_ROLE_OP_STATISTIC, NP_ROLE_API_STATISTIC,
-	                                      NP_ROLE_STEP_TRACE};
-	for (size_t i = 0; i < gate->all->captures.n; i++) {
-		const struct np_capture *capture = gate->all->captures.v[i];
-		if (!np_gate_counts(capture))
-			continue;
-		for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
-			/* msprof has no step summary (R40) */
-			if (capture->framework == NP_FW_MSPROF && wanted[k] == NP_ROLE_STEP_TRACE)
-				continue;
-			if (np_capture_file(capture, wanted[k]))
-				np_check_pass(out, "%s: %s", np_gate_label(gate, capture),
-				              np_role_name(wanted[k]));
-			else {
-				np_check_fail(out, "%s has no %s.csv", np_gate_label(gate, capture),
-				              np_role_name(wanted[k]));
-				if (np_capture_has_data(capture))
-					tell_missing(gate, capture, wanted[k],
-					             NP_N("R61 and R69 ask for it"));
-			}
-		}
-	}
 }
 
 /* ── profile cluster: R90 ── */

@@ -46,6 +46,7 @@ struct np_gate {
 	bool start_known;
 	np_ns start_ns;
 	char start_reason[512]; /* why it is not known, or where it comes from */
+	bool run_failed;        /* a log says that a parser failed; the check of the logs sets it */
 	bool oom;
 };
 
@@ -81,6 +82,14 @@ bool np_gate_step_rows(const struct np_summary *sum);
 bool np_gate_db_only(const struct np_capture *capture);
 /* "rank 3: kernel_details.csv": which capture, and where in it, for messages. */
 const char *np_gate_short_path(struct np_gate *gate, const char *path);
+
+/* Its JSON ends midway. */
+bool np_gate_trace_is_cut(const struct np_trace_facts *trace);
+/* DELIVERABLE_MISSING, one finding for all captures without this file. why: NP_N() text. */
+void np_gate_tell_missing(struct np_gate *gate, const struct np_capture *capture, enum np_role role,
+                          const char *why);
+/* OUTPUT_FS_SUSPECT where the three signs of R62 meet; after the checks. */
+void np_gate_tell_output_fs(struct np_gate *gate);
 
 /* The checks; see the table in gate.c for titles and profiles. */
 typedef void np_check_fn(struct np_gate *gate, struct np_check_result *out);

@@ -304,6 +304,7 @@ enum np_status np_gate_run(const struct np_captures *all, const struct np_gate_o
 	if (status == NP_OK) {
 		struct np_table *table = NP_REPORT_TABLE(report, "checks", "Checks", check_columns);
 		enum np_verdict verdict = run_checks(&gate, options->profile, table);
+		np_gate_tell_output_fs(&gate);
 		if (verdict == NP_VERDICT_FAIL)
 			suggest_profile(&gate, report);
 		if (options->profile != NP_GATE_CLUSTER)

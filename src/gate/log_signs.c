@@ -2,6 +2,11 @@
 
 #include "report/lang.h"
 
+const char np_log_fatal_advice[] = NP_N(
+	"Copy the capture to a local disk and export again in a process of its own, with "
+	"analyse(); "
+	"when every parser failed, the output file system is the suspect (R62). After an incorrect "
+	"schedule collect again with one more prof.step() (R65).");
 static const char port_advice[] = NP_N(
 	"Another process holds the port. `ss -tlnp` in a container may not show it, because HCCL's "
 	"ports can be those of the RoCE card. Set the range before the start, or run one job "

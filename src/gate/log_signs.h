@@ -18,9 +18,12 @@ struct np_log_sign {
 	bool fatal;          /* the export failed, or what it gave is not whole: the gate fails */
 	bool about_run;      /* of the running program, not of an export; the gate passes it */
 	const char *meaning; /* one line, marked for translation; use np_tr() */
-	const char *advice;  /* what to do, likewise; NULL: the meaning says it */
+	const char *advice;  /* what to do, likewise; NULL: np_log_fatal_advice, or nothing more */
 	const char *command; /* to copy; NULL */
 };
+
+/* For the fatal ones, marked for translation. */
+extern const char np_log_fatal_advice[];
 
 size_t np_log_n_signs(void);
 const struct np_log_sign *np_log_sign(size_t i);

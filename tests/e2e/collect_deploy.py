@@ -193,6 +193,84 @@ printf X >> "$last/a.py"
     assert lab.leftovers() == []
 
 
+DIES = """#!/bin/sh
+for last in "$@"; do :; done
+case "$*" in
+*--exchange*) exit 1 ;; # an older mv
+*/tree*) if [ -e {flag} ]; then rm {flag}; kill -9 $PPID; {more}; exit 1; fi ;;
+esac
+exec /usr/bin/mv "$@"
+"""
+
+
+def a_switch_that_dies_between_its_renames(lab):
+    """The old tree is aside, the new one not in: it is given back, at once or by the next call."""
+    flag = lab.tmp + "/flag"
+    write(f"{lab.source}/a.py", b"old")
+    lab.deploy()
+    write(f"{lab.there}/output.log", b"precious")
+    write(f"{lab.source}/a.py", b"new")
+    write(flag, b"")
+    lab.host.program("mv", DIES.format(flag=flag, more=":"))
+    lab.deploy(check=4)
+    assert not os.path.exists(flag), "the switch was not cut"
+    assert tree(lab.there) == {"a.py": (b"old", False), "output.log": (b"precious", False)}
+    assert lab.leftovers() == []
+    # nobody is left to clean up
+    write(flag, b"")
+    write(lab.tmp + "/pid", b"")
+    lab.host.program("mv", DIES.format(
+        flag=flag, more=f"kill -9 $(cat {lab.tmp}/pid); sleep 0.2"))
+    run = subprocess.Popen([suite.npuprof, *lab.words()], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, env={**os.environ, **lab.cluster.env})
+    write(lab.tmp + "/pid", b"%d" % run.pid)
+    run.wait(timeout=60)
+    assert run.returncode == -signal.SIGKILL, run.returncode
+    assert not os.path.exists(lab.there), "the moment was missed"
+    old = os.path.join(lab.workspace, lab.leftovers()[0])
+    os.utime(old, (1, 1))  # old enough to be swept up
+    lab.deploy()
+    assert tree(lab.there) == {"a.py": (b"new", False), "output.log": (b"precious", False)}
+
+
+def links_over_there_are_not_followed(lab):
+    outside = lab.tmp + "/outside"
+    write(f"{lab.source}/d/a.py", b"1")
+    write(f"{lab.source}/d-/b.py", b"1")
+    lab.deploy()
+    os.makedirs(outside)
+    shutil.rmtree(f"{lab.there}/d")
+    os.symlink(outside, f"{lab.there}/d")
+    done = lab.deploy(check=4)
+    assert "is a link there" in done.stderr, done.stderr
+    assert os.listdir(outside) == [] and lab.leftovers() == []
+
+
+def a_directory_makes_way_for_a_file_only_with_delete(lab):
+    write(f"{lab.source}/x", b"a file here")
+    write(f"{lab.there}/x/precious", b"1")
+    lab.deploy(check=4)
+    assert tree(lab.there) == {"x/precious": (b"1", False)} and lab.leftovers() == []
+    lab.deploy("--delete")
+    assert tree(lab.there) == tree(lab.source)
+
+
+def only_what_is_here_is_digested_there(lab):
+    write(f"{lab.source}/a.py", b"1")
+    write(f"{lab.source}/b.py", b"of one size")
+    write(f"{lab.there}/a.py", b"1")
+    write(f"{lab.there}/b.py", b"of another size")
+    write(f"{lab.there}/huge.bin", b"output")
+    lab.host.program("openssl", f"""#!/bin/sh
+echo "$@" >> {lab.tmp}/asked
+exec /usr/bin/openssl "$@"
+""")
+    lab.deploy("--dry-run")
+    with open(lab.tmp + "/asked", encoding="utf-8") as file:
+        asked = file.read()
+    assert "a.py" in asked and "huge" not in asked and "b.py" not in asked, asked
+
+
 def kills(lab):
     """Whatever is killed when: the tree is the old or the new one, never a mixture."""
     chance = random.Random(5)
@@ -228,6 +306,8 @@ def kills(lab):
 
 for test in (a_tree_arrives, only_changes_travel, extra_stays_unless_deleted,
              a_dry_run_changes_nothing, excludes, a_name_that_is_taken,
-             damage_on_the_way_is_not_switched_in, kills):
+             damage_on_the_way_is_not_switched_in, a_switch_that_dies_between_its_renames,
+             links_over_there_are_not_followed, a_directory_makes_way_for_a_file_only_with_delete,
+             only_what_is_here_is_digested_there, kills):
     suite.run(test.__name__.replace("_", " "), with_lab(test))
 sys.exit(suite.finish())

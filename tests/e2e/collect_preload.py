@@ -12,7 +12,7 @@ import time
 
 from collect_lib import Skip, Suite
 from preload_lib import (COMM_DESTROY, COMM_INIT, FAILED, NO32, NO64, OPS, caller, comm_dir,
-                         environment, library, name_hash, read_logs, run_caller)
+                         environment, fakes, library, name_hash, read_logs, run_caller)
 
 HOWS = ("linked", "dlopen", "default")
 SIZES = {0: 1, 1: 2, 2: 4, 3: 2, 4: 4, 5: 8, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 2, 12: 16, 14: 1,
@@ -322,9 +322,9 @@ def many_threads(tmp):
     assert len(logs) == 150 and sum(len(log.calls()) for log in logs) == 150 * 50
 
 
-def forks(tmp):
+def forks(tmp, **env):
     comm = comm_dir(tmp)
-    done = run_caller("dlopen", "fork", comm=comm)
+    done = run_caller("dlopen", "fork", comm=comm, **env)
     pids = dict(line.split() for line in done.stdout.splitlines())
     by_pid = {log.pid: log for log in read_logs(comm)}
     want = {"parent": [1, 1, 1, 5], "child": [2] * 5, "grandchild": [3] * 4, "clone": [4] * 2}
@@ -336,6 +336,11 @@ def forks(tmp):
         assert [r.comm_seq for r in log.calls()] == list(range(len(counts)))
         assert [r.comm_name for r in log.calls()] == ["fake_0_4"] * len(counts)
     assert by_pid[int(pids["grandchild"])].parent_pid == int(pids["child"])
+
+
+def forks_of_an_old_kernel(tmp):
+    """Without MADV_WIPEONFORK a child that nobody announces is noticed all the same."""
+    forks(tmp, LD_PRELOAD=f"{fakes()}/libfake_old_kernel.so {library()}")
 
 
 def signals(tmp):
@@ -556,7 +561,8 @@ def main():
     for how in HOWS:
         suite.run(f"every_function_{how}", lambda tmp, how=how: every_function(tmp, how))
     for case in (header, communicators, odd_values, stages, old_library, not_there,
-                 next_one, ctypes_caller, threads, many_threads, forks, signals, signal_storm,
+                 next_one, ctypes_caller, threads, many_threads, forks, forks_of_an_old_kernel, signals,
+                 signal_storm,
                  ring_overflow, bad_capacity, killed, killed_in_ring, unwritable, switched_off,
                  relative, at_exit, no_return, closed_library, deleted, disk_full):
         suite.run(case.__name__, case)

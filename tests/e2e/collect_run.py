@@ -45,6 +45,13 @@ def main():
 if __name__ == "__main__":
     main()
 """
+# What torchrun does, which costs seconds.
+LAUNCH = """
+import os, subprocess, sys
+sys.exit(max([child.wait() for child in [subprocess.Popen(
+    [sys.executable, "infer.py"], env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank),
+                                     "WORLD_SIZE": "2"}) for rank in range(2)]]))
+"""
 TARGET = "model:DiT.forward"
 
 
@@ -82,6 +89,8 @@ class Home:
         assert done.returncode == status, f"exit {done.returncode}, not {status}\n" \
             f"{done.stdout.decode(errors='replace')}\n{talk}"
         report = json.loads(done.stdout) if done.stdout else {"findings": [], "tables": []}
+        for one in report["findings"]:  # R105: whatever is wrong, what to do is said
+            assert one["severity"] != "error" or one.get("command") or one.get("advice"), one
         report["talk"] = talk
         return report
 
@@ -169,13 +178,7 @@ def one_command(suite, tmp):
 
 def all_ranks(suite, tmp):
     home = Home(suite, tmp)
-    # torchrun of torch 1.13 does not start under Python 3.11: what it does is little
-    home.write("launch.py", """
-import os, subprocess, sys
-sys.exit(max([child.wait() for child in [subprocess.Popen(
-    [sys.executable, "infer.py"], env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank),
-                                     "WORLD_SIZE": "2"}) for rank in range(2)]]))
-""")
+    home.write("launch.py", LAUNCH)
     command = [home.python, "launch.py"]
     report = home.run("--target", TARGET, "--ranks", "all", "--warmup", "2", command=command)
     assert len(rows(report, "captures")) == 2 and report["verdict"] == "PASS", report
@@ -255,22 +258,32 @@ def usage(suite, tmp):
             (["--preset", "lightx2v"], ["true"], "MiniMaxH3TransformerInfer.infer"),
             (["--preset", "cann-recipes"], ["true"], "--watch"),
             (["--target", TARGET, "--stage", "a=b:c"], ["true"], "--collectives"),
-            (["--target", TARGET], ["/nowhere/python3", "infer.py"], "/nowhere/python3"),
-            (["--target", TARGET], ["no-such-command-anywhere"], "no-such-command"),
-            (["--target", TARGET], ["./model.py"], "ermission")):
+            (["--target", TARGET, "--call", "0"], ["true"], "from 1 on"),
+            (["--target", TARGET, "--active", "0"], ["true"], "from 1 on"),
+            (["--collectives", "--stage", "a=b:c", "--step-anchor", "d"], ["true"], "use one of a"),
+            (["--collectives", "--stage", "a=b:c", "--request-anchor", "d"], ["true"],
+             "use one of a"),
+            (["--collectives", "--request-anchor", "d"], ["true"], "--stage d=MODULE:QUALNAME"),
+            (["--target", TARGET], ["/nowhere/python3", "infer.py"], "the right path"),
+            (["--target", TARGET], ["no-such-command-anywhere"], "in PATH"),
+            (["--target", TARGET], ["model.py"], "python3 model.py"),
+            (["--target", TARGET], ["./model.py"], "python3 ./model.py")):
         done = subprocess.run([suite.npuprof, *home.words(*options, command=command)], cwd=tmp,
                               env=home.env, capture_output=True, text=True, timeout=60)
         assert done.returncode == 2 and part in done.stderr, f"{options} {command}: {done}"
+        assert "run directory" not in done.stderr, done  # it is gone again
         assert home.dirs() == [], home.dirs()
 
 
 def out_cannot_be_written(suite, tmp):
     home = Home(suite, tmp)
-    for out in (f"{tmp}/model.py/runs", "/proc/runs"):
+    os.mkdir(f"{tmp}/read-only", 0o500)
+    places = [f"{tmp}/model.py/runs", "/proc/runs", f"{tmp}/model.py", f"{tmp}/{'x' * 300}"]
+    for out in places + ([f"{tmp}/read-only"] if os.geteuid() else []):
         done = subprocess.run([suite.npuprof, "run", "--out", out, "--target", TARGET, "--",
                                home.python, "infer.py"], cwd=tmp, env=home.env,
                               capture_output=True, text=True, timeout=60)
-        assert done.returncode in (2, 4) and "npuprof: " in done.stderr, done
+        assert done.returncode == 4 and "--out npuprof-runs" in done.stderr, done
         assert "step" not in done.stdout, "the command was started"
 
 
@@ -285,6 +298,7 @@ def exports_that_lie(suite, tmp):
                           FAKE_NPU_PARSER="fail")
         failed = finding(report, "EXPORT_FAILED")
         assert report["verdict"] == "FAIL" and "analyse(sys.argv[1]" in failed["command"], failed
+        assert codes(report).count("EXPORT_FAILED") == 1, codes(report)
         assert rows(report, "captures")[0]["deliverables"] is False, report
     report = home.run("--target", TARGET, "--export-timeout", "1", status=1,
                       FAKE_NPU_ANALYSE="hang", FAKE_NPU_PARSER="fail")
@@ -577,6 +591,71 @@ def target_not_reached(suite, tmp):
                           cwd=tmp, env=home.env, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL).returncode == 0
     assert "--ranks all" in why("--ranks", "3")["command"]
+    # a module that nobody imported: where the name was defined, else what is spelt like it
+    for target in ("elsewhere.dit:DiT.forward", "modle:DiT.forward"):
+        assert "--target model:DiT.forward" in why(target=target)["command"], target
+
+
+def commands_are_whole(suite, tmp):
+    """The printed command is the run again, with one thing changed: pasted, it works."""
+    home = Home(suite, tmp)
+    options = ["--warmup", "1", "--active", "2", "--level", "Level2", "--aic-metrics", "Memory",
+               "--with-stack", "--no-shapes", "--with-memory", "--export-type", "text,db",
+               "--phase", "both", "--name", "a b", "--grace", "7", "--export-timeout", "300",
+               "--profile", "framework", "--pre-check", "echo 'x y'", "--ranks", "0"]
+    report = home.run("--target", "model:DiT.forwrad", "--target", "model:DiT.never", *options,
+                      status=1)
+    command = finding(report, "TARGET_NOT_REACHED")["command"]
+    # both targets stay, the one that was wrong is put right
+    assert "--target model:DiT.forward " in command and "--target model:DiT.never" in command, command
+    env = {**home.env, "PATH": os.path.dirname(suite.npuprof) + ":" + home.env["PATH"]}
+    done = subprocess.run(["sh", "-c", command], cwd=tmp, env=env, capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, done
+    first, second = [json.load(open(f"{run}/run.json")) for run in home.dirs()]
+    for name in ("call", "warmup", "active", "ranks", "level", "aic_metrics", "with_stack",
+                 "record_shapes", "profile_memory", "export_type", "phase", "name", "gate_profile",
+                 "command", "collectives"):
+        assert first[name] == second[name], name
+    report = home.run("--collectives", "--stage", "dit=model:DiT.forward", "--stage",
+                      "req=model:DiT.encode_prompt", "--step-anchor", "dit", "--request-anchor",
+                      "req", status=1)
+    command = finding(report, "COLLECTIVES_MISSING")["command"]
+    for part in ("--stage dit=model:DiT.forward", "--stage req=model:DiT.encode_prompt",
+                 "--step-anchor dit", "--request-anchor req"):
+        assert part in command, command
+
+
+def several_dumps_fail_as_one(suite, tmp):
+    home = Home(suite, tmp)
+    home.write("launch.py", LAUNCH)
+    report = home.run("--target", TARGET, "--ranks", "all", command=[home.python, "launch.py"],
+                      status=1, FAKE_NPU_ANALYSE="fail", FAKE_NPU_PARSER="fail")
+    failed = finding(report, "EXPORT_FAILED")
+    assert codes(report).count("EXPORT_FAILED") == 1 and "2 raw dumps" in failed["title"], report
+    done = subprocess.run(["sh", "-c", failed["command"]], cwd=tmp, env=home.env,
+                          capture_output=True, timeout=60)
+    assert done.returncode == 0, done
+    suite.call("run", "--finish", home.dirs()[0], env=home.env, check=0)
+
+
+def export_is_cut_off(suite, tmp):
+    """Deliverables without analyse.done beside a raw dump: half written, whatever they look like."""
+    home = Home(suite, tmp)
+    home.run("--target", TARGET)
+    run = home.dirs()[0]
+    mark, = glob.glob(f"{run}/prof/*/ASCEND_PROFILER_OUTPUT/analyse.done")
+    table = f"{os.path.dirname(mark)}/kernel_details.csv"
+    lines = open(table).read().splitlines(True)
+    os.unlink(mark)
+    with open(table, "w") as file:
+        file.writelines(lines[:len(lines) // 2])
+    report = json.loads(suite.call("check", f"{run}/prof", "--json", check=3).stdout)
+    assert "EXPORT_UNFINISHED" in codes(report), codes(report)
+    done = suite.call("run", "--finish", run, "--json", "--python", home.python, env=home.env,
+                      check=0)
+    assert rows(json.loads(done.stdout), "captures")[0]["export"] == "analyse", done.stdout
+    assert open(table).read().splitlines(True) == lines and os.path.exists(mark)
 
 
 def pre_check(suite, tmp):
@@ -681,10 +760,12 @@ def hook_can_be_off(suite, tmp):
 def collectives(suite, tmp):
     """Without a target nothing is profiled; a program that sends nothing is told so."""
     home = Home(suite, tmp)
-    report = home.run("--collectives", "--stage", f"dit={TARGET}", status=1)
+    report = home.run("--collectives", "--stage", f"dit={TARGET}", "--request-anchor", "dit",
+                      status=1)
     assert codes(report, "error") == ["COLLECTIVES_MISSING"], report
     inject = json.load(open(f"{home.dirs()[0]}/inject.json"))
     assert inject["targets"] == [] and inject["collectives"]["step"] == "dit", inject
+    assert inject["collectives"]["request"] == "dit", inject
     assert inject["collectives"]["stages"] == [
         {"name": "dit", "module": "model", "qualname": "DiT.forward"}], inject
 
@@ -753,8 +834,10 @@ CASES = (one_command, own_directories, all_ranks, configuration, exit_statuses, 
          exports_that_lie, without_torch_npu, old_output_is_none, msprof_is_watched, killed_after_capture,
          killed_while_recording, time_limit, interrupts, server_is_stopped,
          http_service_with_spawned_worker, terminated, stopped_and_continued, launcher_dies,
-         leftovers_are_told, target_not_reached, pre_check, odd_words_and_paths, much_output,
-         closed_terminal, log_cannot_grow, signs_in_the_log, hook_can_be_off, collectives, presets, on_a_terminal)
+         leftovers_are_told, target_not_reached, commands_are_whole, several_dumps_fail_as_one,
+         export_is_cut_off, pre_check, odd_words_and_paths, much_output,
+         closed_terminal, log_cannot_grow,
+         signs_in_the_log, hook_can_be_off, collectives, presets, on_a_terminal)
 
 
 def main():

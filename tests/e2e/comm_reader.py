@@ -3,7 +3,6 @@
     for log in read_dir(directory): log.header, log.records, log.torn
 """
 import glob
-import mmap
 import os
 import struct
 
@@ -46,21 +45,30 @@ def _text(data):
 class Log:
     def __init__(self, path):
         self.path = path
+        # read(), no map: to look at a hole takes a page on tmpfs, and a full one has none
         with open(path, "rb") as file:
-            data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-        values = HEADER_FORMAT.unpack_from(data)
+            data = file.read(4096)
+            values = HEADER_FORMAT.unpack_from(data)
+            _, _, _, _, _, strings, capacity, written = values[:8]
+            size = os.fstat(file.fileno()).st_size
+            # the slot behind the last may be begun; what lies beyond is a hole
+            slots = min(capacity, written + 2)
+            if values[0] == b"NPCOMM1\n":
+                data += file.read(strings + slots * 128)
         self.header = header = Row(zip([name for name, _ in HEADER], values))
         if header.magic != b"NPCOMM1\n":
             raise ValueError(f"{path}: no collective log")
         for name in ("host", "command", "recorder"):
             header[name] = _text(header[name])
         first = header.header_bytes + header.string_capacity
-        if len(data) != first + header.capacity * header.record_bytes:
-            raise ValueError(f"{path}: {len(data)} bytes")
+        if size != first + header.capacity * header.record_bytes:
+            raise ValueError(f"{path}: {size} bytes")
         self.records = []  # with strings in place, by seq; marks, too
         begin = max(1, header.written - header.capacity + 1)
         for number in range(begin, begin + header.capacity):
             slot = (number - 1) % header.capacity
+            if slot >= slots:
+                break
             values = RECORD_FORMAT.unpack_from(data, first + slot * header.record_bytes)
             row = Row(zip([name for name, _ in RECORD], values))
             if row.seq == 0 or (row.seq - 1) % header.capacity != slot:

@@ -180,7 +180,8 @@ static void traffic_outside_of_stages_is_told(void **state)
 	unit_log_write(&log, set.root, "run/comm/a.nplog");
 	tree_put(set.root, "run/events/1.jsonl",
 	         "{\"time\": 1, \"event\": \"not_found\", \"target\": \"m:Text.forwrd\", "
-	         "\"reason\": \"no such name\", \"near\": [\"Text.forward\"]}\nnot json\n");
+	         "\"stage\": \"text\", \"reason\": \"no such name\", "
+	         "\"near\": [\"Text.forward\"]}\nnot json\n");
 	look(&set, all);
 	assert_non_null(finding(&set, "COMM_STAGE_OTHER"));
 	const struct np_finding *anchor = finding(&set, "COMM_ANCHOR_NOT_FOUND");

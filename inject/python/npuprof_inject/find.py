@@ -77,14 +77,41 @@ def everywhere(raw, new):
 def not_found(target, module, problem, known=None):
     """The event, once per reason; near: what the module, or the list known, has of that kind.
 
-    target: anything with name, qualname and reasons, a list of what was told.
+    target: anything with name, qualname and reasons, a list of what was told; and with stage, if
+    it is the anchor of one.
     """
     reason = str(problem)
     if reason not in target.reasons:
         target.reasons.append(reason)
         names = list(_callables(module, "", 3) if known is None else known)
+        members = {"stage": target.stage} if hasattr(target, "stage") else {}
         events.write("not_found", target=target.name, reason=reason,
-                     near=_near(target.qualname, names))
+                     near=_near(target.qualname, names), **members)
+
+
+def near_modules(target):
+    """Modules that may be meant by a name that nobody imported: those in which the wanted name was
+    defined first, then those whose names are like it."""
+    import difflib
+    names = sorted(name for name in sys.modules if isinstance(name, str))
+    last = target.module.rpartition(".")[2]
+    plain = target.module.replace("_", "").lower()
+    near = [name for name in names if _defines(name, target.qualname)]
+    near += [name for name in names if name not in near and (
+        name.rpartition(".")[2] == last or name.replace("_", "").lower() == plain)]
+    near += [name for name in difflib.get_close_matches(target.module, names, 5, 0.75)
+             if name not in near]
+    return near
+
+
+def _defines(name, qualname):
+    holder = sys.modules[name]
+    try:
+        first = get(holder, qualname.partition(".")[0])
+        find(holder, qualname)
+    except (Missing, AttributeError, TypeError):
+        return False
+    return getattr(first, "__module__", None) == name
 
 
 def _near(wanted, known):

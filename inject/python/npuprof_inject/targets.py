@@ -9,8 +9,8 @@ import itertools
 import os
 import sys
 
-from . import config, events, imports, mainmod, phase, step
-from .find import Missing, everywhere as _everywhere, find as _find, not_found  # noqa: F401
+from . import config, events, find, imports, mainmod, phase, step
+from .find import not_found
 
 _all = []
 _settings = None
@@ -129,9 +129,5 @@ def _tell(target, counted):
 def _never_imported(target):
     if events.is_silent() or target.module == "__main__":
         return
-    last = target.module.rpartition(".")[2]
-    plain = target.module.replace("_", "").lower()
-    near = [name for name in sorted(sys.modules)
-            if name.rpartition(".")[2] == last or name.replace("_", "").lower() == plain]
-    events.write("not_found", target=target.name, near=near[:8],
+    events.write("not_found", target=target.name, near=find.near_modules(target)[:8],
                  reason="module %s was not imported in this process" % target.module)

@@ -197,18 +197,41 @@ def export(path, export_type=None, layout="torch"):
         target = os.path.join(path, prof, "mindstudio_profiler_output")
     os.makedirs(target, mode=0o750, exist_ok=True)
     unwanted = _unwanted(config, seed)
-    for name in sorted(os.listdir(source)):
+    names = sorted(os.listdir(source))
+    if os.environ.get("FAKE_NPU_SLOW"):  # the real one writes side by side: in no order
+        random.shuffle(names)
+    for name in names:
         if name in unwanted:
             continue
         as_name = "op_summary_20250601080000.csv" if layout == "mindstudio" and \
             name == "kernel_details.csv" else name
         if layout == "mindstudio" and not as_name.startswith("op_summary"):
             continue
-        shutil.copyfile(os.path.join(source, name), os.path.join(target, as_name))
+        _copy(os.path.join(source, name), os.path.join(target, as_name))
         experimental = config["experimental_config"]
         if name == "kernel_details.csv" and experimental["_aic_metrics"] == "ACL_AICORE_NONE" \
                 and experimental["_profiler_level"] != "Level0":
             _drop_metrics(os.path.join(target, as_name))
+
+
+def _copy(source, target):
+    """FAKE_NPU_SLOW: seconds per file, which is written in pieces, some of whole lines."""
+    slow = float(os.environ.get("FAKE_NPU_SLOW", "0"))
+    if not slow:
+        shutil.copyfile(source, target)
+        return
+    with open(source, "rb") as text:
+        data = text.read()
+    with open(target, "wb", 0) as out:
+        at = 0
+        for piece in range(8):
+            end = len(data) * (piece + 1) // 8
+            if piece % 2 == 0:  # as a buffer is flushed after a row
+                end = data.rfind(b"\n", at, end) + 1 or end
+            out.write(data[at:end])
+            at = end
+            time.sleep(slow / 8)
+        out.write(data[at:])
 
 
 def _of_rank(root, rank):
