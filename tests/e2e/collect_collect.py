@@ -159,7 +159,7 @@ def arms(lab):
 
 def strange_names(lab):
     lab.out = f"{lab.tmp}/my out'put"
-    report = lab.collect("--workspace", f"{lab.tmp}/work space$(x)",
+    report = lab.collect("--workspace", f"{lab.tmp}/my space$(x)",
                          command=[lab.python, "infer.py", "a b", "c'd\"e", "$(touch pwned)", "", "*"])
     assert verdicts(report) == WHOLE, (verdicts(report), report["talk"])
     logs = glob.glob(glob.escape(lab.out) + "/node1/run/log")
