@@ -25,7 +25,7 @@ static const char *dir_name(const struct collect *self, size_t index)
 	const char *text = self->hosts.v.v[index].text;
 	char name[300];
 	size_t n = 0;
-	for (; text[n] && n < sizeof name - 16; n++) {
+	for (; n < sizeof name - 16 && text[n]; n++) {
 		char c = text[n];
 		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 		             (c >= '0' && c <= '9') || strchr("._-@", c);
