@@ -93,7 +93,9 @@ static void start(struct leg *leg, struct np_buf *out)
 	np_buf_add_cstr(out, "sh -c 'echo \"$$ $(cut -d\" \" -f22 /proc/$$/stat)\" > "
 	                     "\"$0/npuprof.pid\"; exec \"$@\"' \"$job\" ");
 	np_quote_word(out, np_str_of(leg->npuprof));
-	np_buf_add_cstr(out, " run --json -o \"$job/report.json\"");
+	/* what it finds is told here as well, in one language */
+	np_buf_printf(out, " run --json --lang %s -o \"$job/report.json\"",
+	              np_lang() == NP_LANG_ZH ? "zh" : "en");
 }
 
 static void tail(struct np_buf *out)
