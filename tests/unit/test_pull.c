@@ -194,7 +194,7 @@ static void shards_come_over_several_threads(void **state)
 		(void)snprintf(name, sizeof name, "many/%u", i);
 		put(lab.source, name, 1 + i * 7, i);
 	}
-	struct np_progress progress = {0};
+	struct np_progress progress = {.total = 0};
 	lab.options.progress = &progress;
 	assert_int_equal(pull(&lab), 0);
 	assert_all_same(&lab);
