@@ -40,20 +40,34 @@ bool np_clog_matches(const struct np_clog *log, const struct np_clog_options *op
 	       !(options->group && !is_group(log, record, options->group));
 }
 
+static bool is_same(const struct np_clog_raw *raw, const struct np_comm_record *record)
+{
+	return raw->name == record->comm_name && raw->stage == record->stage &&
+	       raw->hash == record->comm_hash && raw->world == record->world &&
+	       raw->cell.op == record->op && raw->cell.dtype == record->dtype &&
+	       raw->cell.flags == (record->flags & FLAGS);
+}
+
 static struct np_clog_raw *find_cell(struct np_clog_tally *self,
                                      const struct np_clog_options *options,
                                      const struct np_clog_file *file,
                                      const struct np_comm_record *record)
 {
+	uint32_t *recent = &self->recent[(record->comm_name + record->stage * 5 + record->op * 3u +
+	                                  record->dtype) %
+	                                 NP_CLOG_RECENT];
+	if (*recent < self->cells.n && is_same(&self->cells.v[*recent], record))
+		return &self->cells.v[*recent];
 	uint16_t flags = record->flags & FLAGS;
 	struct np_key key = {{record->comm_hash, np_key_pair(record->comm_name, record->stage),
 	                      (uint32_t)record->world,
 	                      record->op | (uint64_t)record->dtype << 8 | (uint64_t)flags << 16}};
 	uint32_t i = np_keys_add(&self->cell_keys, &key);
-	if (i < self->cells.n)
-		return &self->cells.v[i];
 	if (i == UINT32_MAX)
 		return NULL;
+	*recent = i;
+	if (i < self->cells.n)
+		return &self->cells.v[i];
 	struct np_clog_raw raw = {.name = record->comm_name,
 	                          .stage = record->stage,
 	                          .hash = record->comm_hash,

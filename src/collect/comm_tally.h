@@ -18,8 +18,11 @@ struct np_clog_raw {
 	struct np_clog_cell cell; /* its ids are not set */
 };
 
+enum { NP_CLOG_RECENT = 64 };
+
 struct np_clog_tally {
 	struct np_keys cell_keys, slice_keys, bucket_keys;
+	uint32_t recent[NP_CLOG_RECENT]; /* cells, by a cheap hash: most calls are of a few kinds */
 	NP_VEC(struct np_clog_raw) cells;
 	NP_VEC(struct np_clog_slice) slices;   /* stage: offset */
 	NP_VEC(struct np_clog_bucket) buckets; /* likewise */
