@@ -441,7 +441,7 @@ static bool tell_requests(const struct np_clog_sum *sum, struct np_report *repor
 			kept = np_vec_push(&rows, *slice);
 			continue;
 		}
-		kept = at != UINT32_MAX;
+		kept = rows.v && at < rows.n;
 		if (!kept)
 			break;
 		rows.v[at].entered += slice->entered;

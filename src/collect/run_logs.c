@@ -139,8 +139,8 @@ static void tell_sign(struct np_run *run, const struct np_log_sign *sign,
 	np_finding_evidence(finding, run->log, NULL, rows, "%.*s",
 	                    (int)(seen->text.len < SHOWN_BYTES ? seen->text.len : SHOWN_BYTES),
 	                    seen->text.ptr);
-	if (sign->advice)
-		np_finding_advice(finding, "%s", sign->advice);
+	if (sign->advice || sign->fatal)
+		np_finding_advice(finding, "%s", sign->advice ? sign->advice : np_log_fatal_advice);
 	if (sign->command)
 		np_finding_command(finding, "%s", sign->command);
 }
