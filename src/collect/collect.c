@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
@@ -14,7 +15,7 @@
 #include "collect/collect_internal.h"
 #include "report/lang.h"
 
-enum { EXIT_FAILED = 1, EXIT_UNKNOWN = 3, EXIT_ENVIRONMENT = 4 };
+enum { AT_ONCE = 128, EXIT_FAILED = 1, EXIT_UNKNOWN = 3, EXIT_ENVIRONMENT = 4 };
 
 /* ── legs ── */
 
@@ -24,7 +25,7 @@ static const char *dir_name(const struct collect *self, size_t index)
 	const char *text = self->hosts.v.v[index].text;
 	char name[300];
 	size_t n = 0;
-	for (; text[n] && n < sizeof name - 16; n++) {
+	for (; n < sizeof name - 16 && text[n]; n++) {
 		char c = text[n];
 		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 		             (c >= '0' && c <= '9') || strchr("._-@", c);
@@ -167,7 +168,9 @@ static bool is_interrupted(const struct collect *self)
 
 static enum np_status all_arms(struct collect *self, struct np_err *err)
 {
-	unsigned at_once = (unsigned)self->hosts.v.n;
+	/* hosts that wait for each other must all run at a time */
+	unsigned at_once =
+		self->together || self->hosts.v.n < AT_ONCE ? (unsigned)self->hosts.v.n : AT_ONCE;
 	struct np_host_result *results = np_calloc(self->hosts.v.n, sizeof *results);
 	if (!results)
 		return np_err_nomem(err);
@@ -284,6 +287,11 @@ static void tell_unverified(const struct collect *self, size_t n)
 static void tell_next(const struct collect *self)
 {
 	const char *out = np_shell_quote(self->report, self->options->out);
+	size_t fetched = 0;
+	for (size_t i = 0; i < self->n_arms * self->hosts.v.n; i++)
+		fetched += self->legs[i].stages[STAGE_PULL].verdict == NP_VERDICT_PASS;
+	if (fetched == 0)
+		return;
 	if (self->n_arms > 1)
 		np_report_note(self->report, "next: npuprof compare %s/%s %s/%s", out,
 		               self->arms[1].name, out, self->arms[0].name);
@@ -310,7 +318,9 @@ static void tell(const struct collect *self)
 		stage_rows(stages, leg);
 		capture_row(captures, leg);
 		collect_copy_findings(report, leg->report, NP_INFO, leg->host);
+		collect_far_findings(leg, report);
 	}
+	np_report_unite_findings(report); /* the gates there and here find the same */
 	if (unknown)
 		tell_unverified(self, unknown);
 	report->verdict = failed || environment ? NP_VERDICT_FAIL
@@ -426,13 +436,31 @@ static void end(struct collect *self)
 	(void)pthread_mutex_destroy(&self->lock);
 }
 
+/* --resume may come from another directory. */
+static enum np_status make_absolute(struct np_arena *arena, const char **path, struct np_err *err)
+{
+	if (!*path)
+		return NP_OK;
+	char *real = realpath(*path, NULL);
+	if (!real)
+		return np_err_sys(err, errno, *path, "find");
+	*path = np_arena_cstr(arena, np_str_of(real));
+	free(real);
+	return *path ? NP_OK : np_err_nomem(err);
+}
+
 enum np_status np_collect(const struct np_collect_options *options, struct np_report *report,
                           struct np_err *err)
 {
 	struct collect self;
+	struct np_collect_options own = *options;
 	begin(&self, report);
-	self.options = options;
-	enum np_status status = work(&self, err);
+	self.options = &own;
+	enum np_status status = make_absolute(&report->arena, &own.deploy, err);
+	if (status == NP_OK && own.ssh_config && strcmp(own.ssh_config, "none") != 0)
+		status = make_absolute(&report->arena, &own.ssh_config, err);
+	if (status == NP_OK)
+		status = work(&self, err);
 	end(&self);
 	return status;
 }

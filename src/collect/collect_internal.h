@@ -134,6 +134,18 @@ const char *collect_resume_line(struct leg *leg);
 /* Did a stage before the run fail? */
 bool collect_failed_before_run(const struct leg *leg);
 
+/* What COLLECT_LOOK_SCRIPT tells of a run. */
+enum far_state { FAR_STARTS, FAR_RUNS, FAR_ENDED, FAR_BUSY, FAR_GONE };
+
+struct far {
+	enum far_state state;
+	int64_t status; /* of npuprof run; NP_NO_EXIT */
+	uint64_t bytes, lines;
+	np_str log; /* what is new; a view */
+};
+
+bool collect_far_parse(np_str text, struct far *out);
+
 /* The stages up to the devices. */
 enum np_status collect_prepare(struct leg *leg, struct np_err *err);
 enum np_status collect_devices(struct leg *leg, struct np_err *err); /* collect_devices.c */
@@ -141,6 +153,8 @@ enum np_status collect_run(struct leg *leg, struct np_err *err);     /* collect_
 enum np_status collect_fetch(struct leg *leg, struct np_err *err);   /* collect_fetch.c */
 /* The delivery list of all hosts of an arm, in its directory (collect_list.c). */
 enum np_status collect_list(struct collect *self, size_t arm, struct np_err *err);
+/* What `npuprof run` found there, as far as it was fetched: run/report.json. */
+void collect_far_findings(struct leg *leg, struct np_report *to);
 /* The gate here; pure but for the files. */
 enum np_status collect_judge(const char *dir, const char *marker, const char *profile,
                              unsigned threads, struct np_report *report, struct np_err *err);

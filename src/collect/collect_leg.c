@@ -1,6 +1,4 @@
-/*
- * What all stages of a leg use, and the stages which prepare: connect, environment, ship, deploy.
- */
+/* What all stages of a leg use, and those which prepare: connect, environment, ship, deploy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -367,10 +365,13 @@ static enum np_status deploy(struct leg *leg, struct np_err *err)
 		return NP_OK;
 	struct np_report *report = np_report_new("deploy");
 	size_t n = 0;
+	np_str base = np_path_base(options->deploy);
+	const char *name = np_arena_cstr(&leg->arena, base);
 	while (np_deploy_excludes[n])
 		n++;
 	struct np_deploy_options todo = {.path = options->deploy,
 	                                 .workspace = leg->workspace,
+	                                 .name = name,
 	                                 .choice = {.excludes = np_deploy_excludes,
 	                                            .n_excludes = n,
 	                                            .threads = options->threads},
@@ -379,7 +380,6 @@ static enum np_status deploy(struct leg *leg, struct np_err *err)
 	enum np_status status =
 		report ? np_deploy(leg->transport, &todo, report, err) : np_err_nomem(err);
 	if (status == NP_OK) {
-		np_str base = np_path_base(options->deploy);
 		const char *tree =
 			np_arena_printf(&leg->arena, "%s/%.*s", leg->workspace, NP_FMT(base));
 		leg->cwd = options->chdir ? options->chdir : tree;

@@ -36,7 +36,7 @@ static void environment(struct leg *leg, struct np_buf *out)
 	const struct np_collect_options *options = all->options;
 	const char *script = options->set_env;
 	if (leg->has_set_env) {
-		np_buf_add_cstr(out, ". ");
+		np_buf_add_cstr(out, "set --\n. "); /* it must not see arguments */
 		np_quote_word(
 			out,
 			np_str_of(script ? script : "/usr/local/Ascend/ascend-toolkit/set_env.sh"));
@@ -93,7 +93,9 @@ static void start(struct leg *leg, struct np_buf *out)
 	np_buf_add_cstr(out, "sh -c 'echo \"$$ $(cut -d\" \" -f22 /proc/$$/stat)\" > "
 	                     "\"$0/npuprof.pid\"; exec \"$@\"' \"$job\" ");
 	np_quote_word(out, np_str_of(leg->npuprof));
-	np_buf_add_cstr(out, " run --json -o \"$job/report.json\"");
+	/* what it finds is told here as well, in one language */
+	np_buf_printf(out, " run --json --lang %s -o \"$job/report.json\"",
+	              np_lang() == NP_LANG_ZH ? "zh" : "en");
 }
 
 static void tail(struct np_buf *out)
@@ -165,16 +167,7 @@ static enum np_status launch(struct leg *leg, const char *tag, struct np_err *er
 
 /* ── following ── */
 
-enum far_state { FAR_STARTS, FAR_RUNS, FAR_ENDED, FAR_BUSY, FAR_GONE };
-
-struct far {
-	enum far_state state;
-	int64_t status;
-	uint64_t bytes, lines;
-	np_str log; /* what is new */
-};
-
-static bool parse_far(np_str text, struct far *out)
+bool collect_far_parse(np_str text, struct far *out)
 {
 	static const char *const names[] = {"starts", "runs", "ended", "busy", "gone"};
 	np_str line = np_str_cut(text, '\n', &out->log), word = np_str_cut(line, ' ', &line);
@@ -190,27 +183,38 @@ static bool parse_far(np_str text, struct far *out)
 	       np_str_to_u64(np_str_trim(line), &out->lines);
 }
 
-/* The last line with something in it, without what a terminal would not show (R11e). */
-static void last_line(np_str log, char *out, size_t size)
+/* A line without what colours it (R11e), at most `size` bytes; whole characters of UTF-8. */
+static void plain(np_str line, char *out, size_t size)
 {
 	size_t n = 0;
-	np_str last = {NULL, 0};
-	while (log.len) {
-		np_str line = np_str_trim(np_str_cut(log, '\n', &log));
-		if (line.len)
-			last = line;
-	}
-	for (size_t i = 0; i < last.len && n + 1 < size && n < 100; i++) {
-		unsigned char c = (unsigned char)last.ptr[i];
-		if (c == 0x1b && i + 1 < last.len && last.ptr[i + 1] == '[') {
-			for (i += 2; i < last.len && (last.ptr[i] < '@' || last.ptr[i] > '~');)
+	for (size_t i = 0; i < line.len && n + 1 < size; i++) {
+		unsigned char c = (unsigned char)line.ptr[i];
+		if (c == 0x1b && i + 1 < line.len && line.ptr[i + 1] == '[') {
+			i += 2;
+			while (i < line.len && (line.ptr[i] < '@' || line.ptr[i] > '~'))
 				i++;
-			continue;
-		}
-		if (c >= 0x20 && c < 0x7f)
+		} else if (c >= 0x20 && c != 0x7f) {
 			out[n++] = (char)c;
+		}
+	}
+	if (n + 1 == size) { /* it may have been cut within a character */
+		while (n > 0 && ((unsigned char)out[n - 1] & 0xc0U) == 0x80U)
+			n--;
+		n -= n > 0 && (unsigned char)out[n - 1] >= 0xc0;
 	}
 	out[n] = '\0';
+}
+
+/* The last line with something in it. */
+static void last_line(np_str log, char *out, size_t size)
+{
+	char text[128];
+	*out = '\0';
+	while (log.len) {
+		plain(np_str_trim(np_str_cut(log, '\n', &log)), text, sizeof text);
+		if (*text)
+			(void)snprintf(out, size, "%s", text);
+	}
 }
 
 struct follow {
@@ -247,7 +251,7 @@ static enum np_status look(struct follow *self, struct far *far, struct np_outco
 	/* while it is stopped, Ctrl-C has been heard already */
 	NP_TRY(collect_ask(self->leg, "look", COLLECT_LOOK_SCRIPT, args, NULL,
 	                   self->stopping ? &never : NULL, outcome, NULL, err));
-	if (!parse_far(np_buf_str(&outcome->out), far))
+	if (!collect_far_parse(np_buf_str(&outcome->out), far))
 		return np_err_set(err, NP_E_FORMAT, self->leg->host,
 		                  "it tells something strange about the run");
 	return NP_OK;
@@ -443,7 +447,10 @@ static void tell_run(struct leg *leg, const struct ended *ended, np_ns begin)
 		(void)snprintf(what, sizeof what, "%s", np_tr(NP_N("ended by Ctrl-C")));
 	else if (!ended->known)
 		(void)snprintf(what, sizeof what,
-		               np_tr("npuprof run ended with %lld and left no run.json"),
+		               leg->run_exit == NP_NO_EXIT
+		                       ? np_tr("npuprof run never began, or was ended (%lld); see "
+		                               "the log")
+		                       : np_tr("npuprof run ended with %lld and left no run.json"),
 		               (long long)leg->run_exit);
 	else if (leg->command_exit == NP_NO_EXIT)
 		(void)snprintf(what, sizeof what, "%s",

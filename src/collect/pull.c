@@ -351,6 +351,23 @@ static enum np_status settle_rest(struct pull *self, struct np_err *err)
 	return NP_OK;
 }
 
+/* Manifests that were never finished, of calls that were killed: none other is at work here. */
+static void sweep(struct pull *self)
+{
+	struct np_dir list;
+	if (np_dir_list(&self->arena, self->options->dest, &list, NULL) != NP_OK)
+		return;
+	for (size_t i = 0; i < list.n; i++) {
+		np_str name = np_str_of(list.v[i].name);
+		if (list.v[i].kind != NP_FILE_REG || !np_str_ends(name, NP_STR(".tmp")) ||
+		    !np_str_starts(name, NP_STR(NP_MANIFEST_NAME ".")))
+			continue;
+		const char *path = np_path_join(&self->arena, self->options->dest, list.v[i].name);
+		if (path)
+			(void)unlink(path);
+	}
+}
+
 static enum np_status write_manifest(struct pull *self, struct np_err *err)
 {
 	struct np_manifest manifest;
@@ -386,6 +403,7 @@ static enum np_status write_manifest(struct pull *self, struct np_err *err)
 static enum np_status run_all(struct pull *self, struct np_err *err)
 {
 	NP_TRY(np_pull_store_open(self, err));
+	sweep(self);
 	NP_TRY(np_pull_store_items(self, err));
 	uint64_t had_bytes = 0;
 	for (size_t i = 0; i < self->items.n; i++) {
@@ -458,8 +476,8 @@ static const struct np_column columns[] = {
 	{"had_files", "", NP_COL_INT, "of them there before"},
 	{"resumed_bytes", "bytes", NP_COL_BYTES, "that an earlier call had fetched"},
 	{"wire_bytes", "bytes", NP_COL_BYTES, "that travelled, compressed"},
-	{"refetched_shards", "", NP_COL_INT, "fetched again since a digest was wrong"},
-	{"time", "ns", NP_COL_DUR_NS, "of it all"},
+	{"refetched", "", NP_COL_INT, "shards fetched again since a digest was wrong"},
+	{"took", "s", NP_COL_REAL, "of it all"},
 	{"rate_mb_s", "MB/s", NP_COL_REAL, "of what was fetched, as it is on the disk"},
 };
 
@@ -474,7 +492,7 @@ static void tell_row(const struct pull *self, np_ns took, struct np_report *repo
 	np_cell_int(table, (int64_t)result->resumed_bytes);
 	np_cell_int(table, (int64_t)result->wire_bytes);
 	np_cell_int(table, (int64_t)result->refetched);
-	np_cell_int(table, took);
+	np_cell_real(table, (double)took / 1e9);
 	if (result->fetched_bytes && took > 0)
 		np_cell_real(table, (double)result->fetched_bytes * 1000.0 / (double)took);
 	else

@@ -191,6 +191,7 @@ static const char *const *argv_of(struct np_arena *arena, struct stream *stream)
 	const struct pull *pull = stream->pull;
 	const struct job *job = stream->job;
 	const struct item *item = &pull->items.v[job->item];
+	uint64_t begin = job->shard * pull->shard_bytes;
 	if (job->n_items > 1) {
 		const char *const args[] = {pull->list.root, NULL};
 		return np_place_script(arena, &pull->link->place, true,
@@ -198,8 +199,7 @@ static const char *const *argv_of(struct np_arena *arena, struct stream *stream)
 	}
 	const char *const args[] = {
 		pull->list.root, np_arena_printf(arena, "./%s", item->file->path),
-		np_arena_printf(arena, "%llu",
-	                        (unsigned long long)(job->shard * pull->shard_bytes)),
+		np_arena_printf(arena, "%llu", (unsigned long long)begin),
 		np_arena_printf(arena, "%llu", (unsigned long long)expected(stream)), NULL};
 	if (!args[1] || !args[2] || !args[3])
 		return NULL;
@@ -318,6 +318,7 @@ static enum np_status work(struct pull *pull, struct np_transport *transport, st
 			status = settle_broken(stream, &outcome, err);
 		(void)pthread_mutex_unlock(&pull->lock);
 		np_outcome_release(&outcome);
+		stream->job = NULL;
 		NP_TRY(status);
 	}
 	return NP_OK;

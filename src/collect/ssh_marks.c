@@ -105,13 +105,29 @@ static enum np_status let_go(struct np_mark_filter *self, struct np_err *err)
 	return give(self, self->held, n, err);
 }
 
+/* Where a mark begins, or begins to begin at the end of the bytes; NULL. One byte of 256 in packed
+ * data looks like a mark: it must not cut what is handed on into crumbs. */
+static const char *find_mark(const struct np_mark_filter *self, const char *p, const char *end)
+{
+	const char *mark = self->marks->mark;
+	for (; p < end; p++) {
+		p = memchr(p, mark[0], (size_t)(end - p));
+		if (!p)
+			return NULL;
+		size_t left = (size_t)(end - p);
+		if (memcmp(p, mark, left < NP_MARK_BYTES ? left : NP_MARK_BYTES) == 0)
+			return p;
+	}
+	return NULL;
+}
+
 enum np_status np_mark_filter_take(void *ctx, const void *bytes, size_t len, struct np_err *err)
 {
 	struct np_mark_filter *self = ctx;
 	const char *p = bytes, *end = p + len;
 	while (p < end) {
 		if (self->n_held == 0) {
-			const char *hit = memchr(p, self->marks->mark[0], (size_t)(end - p));
+			const char *hit = find_mark(self, p, end);
 			NP_TRY(give(self, p, (size_t)((hit ? hit : end) - p), err));
 			if (!hit)
 				break;

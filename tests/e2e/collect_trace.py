@@ -12,7 +12,7 @@ import urllib.request
 from fractions import Fraction
 
 from collect_lib import SOURCE, Suite
-from collect_run import TARGET, Home, codes, finding, rows, wait_for
+from run_lib import TARGET, Home, codes, finding, rows, wait_for
 
 sys.path.insert(0, os.path.join(SOURCE, "inject", "python"))
 

@@ -194,7 +194,7 @@ static void shards_come_over_several_threads(void **state)
 		(void)snprintf(name, sizeof name, "many/%u", i);
 		put(lab.source, name, 1 + i * 7, i);
 	}
-	struct np_progress progress = {0};
+	struct np_progress progress = {.total = 0};
 	lab.options.progress = &progress;
 	assert_int_equal(pull(&lab), 0);
 	assert_all_same(&lab);
@@ -253,6 +253,22 @@ static void a_torn_journal_is_resumed(void **state)
 		assert_all_same(&lab);
 		lab_close(&lab);
 	}
+}
+
+static void a_manifest_that_was_never_finished_goes(void **state)
+{
+	struct lab lab;
+	(void)state;
+	lab_open(&lab);
+	put_all(&lab);
+	put(lab.dest, "npuprof_manifest.json.77.tmp", 10, 1);
+	put(lab.dest, "npuprof_manifest.json.old", 10, 1);
+	assert_int_equal(pull(&lab), 0);
+	assert_false(there(lab.dest, "npuprof_manifest.json.77.tmp"));
+	assert_true(there(lab.dest, "npuprof_manifest.json"));
+	assert_true(there(lab.dest, "npuprof_manifest.json.old"));
+	assert_all_same(&lab);
+	lab_close(&lab);
 }
 
 /* A part of a longer file of the same name must not lend its tail to the new one. */
@@ -562,6 +578,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shards_come_over_several_threads),
 		cmocka_unit_test(a_torn_journal_is_resumed),
+		cmocka_unit_test(a_manifest_that_was_never_finished_goes),
 		cmocka_unit_test(a_file_that_shrank_has_no_old_tail),
 		cmocka_unit_test(a_named_file_that_was_written_since_is_compared),
 		cmocka_unit_test(what_has_a_wrong_digest_or_none_gets_no_name),
