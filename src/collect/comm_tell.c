@@ -441,6 +441,9 @@ static bool tell_requests(const struct np_clog_sum *sum, struct np_report *repor
 			kept = at != UINT32_MAX && np_vec_push(&rows, *slice);
 			continue;
 		}
+		kept = rows.v && at < rows.n;
+		if (!kept)
+			break;
 		rows.v[at].entered += slice->entered;
 		rows.v[at].calls += slice->calls;
 		np_clog_add(&rows.v[at].bytes, slice->bytes);
