@@ -437,13 +437,10 @@ static bool tell_requests(const struct np_clog_sum *sum, struct np_report *repor
 		if (slice->request == NP_COMM_NO_U32)
 			continue;
 		uint32_t at = np_keys_add(&keys, &key);
-		if (at >= rows.n) {
+		if (!rows.v || at >= rows.n) {
 			kept = at != UINT32_MAX && np_vec_push(&rows, *slice);
 			continue;
 		}
-		kept = rows.v && at < rows.n;
-		if (!kept)
-			break;
 		rows.v[at].entered += slice->entered;
 		rows.v[at].calls += slice->calls;
 		np_clog_add(&rows.v[at].bytes, slice->bytes);
