@@ -221,7 +221,7 @@ def a_deploy_is_cut_and_goes_on(lab):
 
     wait_until(is_sending, 60)
     lab.link.set("down")
-    lab.host.cut_sessions()
+    lab.host.kill_sessions()
     back = threading.Timer(1, lab.link.set, ["up"])
     back.start()
     _, err = finish(run)

@@ -122,21 +122,19 @@ class Host:
         return children(self.server.pid)
 
     def kill_sessions(self):
-        """Cut every connection: the sshd's of the connections, and what they run, die."""
-        for pid in reversed(self.sessions()):
+        """Cut every connection: the sshd's of the connections die, then what they run, which so
+        cannot tell its end any more."""
+        def is_sshd(pid):
+            try:
+                with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                    return file.read().startswith("sshd")
+            except (FileNotFoundError, ProcessLookupError):
+                return False
+
+        for pid in sorted(self.sessions(), key=is_sshd, reverse=True):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
-                pass
-
-    def cut_sessions(self):
-        """Cut every connection and nothing else: what runs behind them cannot tell its end."""
-        for pid in self.sessions():
-            try:
-                with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-                    if file.read().startswith("sshd"):
-                        os.kill(pid, signal.SIGKILL)
-            except (FileNotFoundError, ProcessLookupError):
                 pass
 
     def program(self, name, text):
