@@ -9,7 +9,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 root=$PWD/build/aarch64-root
 packages=(libc6-dev libgcc-s1 zlib1g-dev libsqlite3-dev libarchive-dev libutf8proc-dev libxxhash-dev libxlsxwriter-dev
-	libcmocka-dev)
+	libssl-dev libzstd-dev libcmocka-dev)
 
 skip() {
 	echo "aarch64: skipped, $*"
@@ -46,21 +46,22 @@ fetch_root() {
 			return 1
 	done
 	rm -rf "$apt"
-	touch "$root/.complete"
+	echo "${packages[*]}" >"$root/.complete"
 }
 
 command -v aarch64-linux-gnu-gcc >/dev/null || skip "gcc-aarch64-linux-gnu is not installed"
 command -v qemu-aarch64 >/dev/null || skip "qemu-user is not installed"
 command -v apt-get >/dev/null || skip "there is no apt-get to fetch arm64 libraries with"
 mkdir -p build
-if [ ! -e "$root/.complete" ]; then
+if [ "$(cat "$root/.complete" 2>/dev/null)" != "${packages[*]}" ]; then
+	rm -rf "$root"
 	fetch_root >build/aarch64-root.log 2>&1 </dev/null ||
 		skip "no arm64 libraries to be had here, see build/aarch64-root.log"
 fi
 scripts/build.sh aarch64 || exit 1
 ulimit -c 0
 # the shared captures are read by the native tests; emulation would only be slow
-if ! NPUPROF_SHARED=/nonexistent ctest --test-dir build/aarch64 -j "$(nproc)" --output-on-failure \
+if ! NPUPROF_SHARED=/nonexistent NPUPROF_EMULATED=1 ctest --test-dir build/aarch64 -j "$(nproc)" --output-on-failure \
 	>build/aarch64-test.log 2>&1; then
 	grep -A40 -E '\*\*\*(Failed|Exception|Timeout)' build/aarch64-test.log | head -n 100
 	echo "aarch64: tests fail, see build/aarch64-test.log"

@@ -49,6 +49,8 @@ static void a_program_that_is_not_there_is_an_error(void **state)
 	struct np_subprocess_result result;
 	struct np_err err = {0};
 	(void)state;
+	if (getenv("NPUPROF_EMULATED")) /* qemu-user forks for vfork(): posix_spawn() sees no error */
+		skip();
 	assert_int_equal(np_subprocess_run(&spec, &result, &err), NP_E_NOTFOUND);
 	np_subprocess_release(&result);
 	assert_string_equal(err.where, "npuprof-no-such-program");
