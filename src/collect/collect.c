@@ -199,7 +199,7 @@ static const struct np_column stage_columns[] = {
 	{"stage", "", NP_COL_TEXT, "in the order in which they come"},
 	{"verdict", "", NP_COL_TEXT, "PASS, FAIL, UNKNOWN; empty: not reached or not asked for"},
 	{"detail", "", NP_COL_TEXT, "what is to be known of it"},
-	{"time", "ns", NP_COL_DUR_NS, "that it took"},
+	{"seconds", "s", NP_COL_REAL, "that it took"},
 };
 
 static const struct np_column capture_columns[] = {
@@ -238,7 +238,7 @@ static void stage_rows(struct np_table *table, const struct leg *leg)
 		np_cell_cstr(table, collect_stage_names[i]);
 		np_cell_word(table, np_verdict_name(stage->verdict));
 		np_cell_cstr(table, *stage->detail ? stage->detail : NULL);
-		np_cell_int(table, stage->took_ns);
+		np_cell_real(table, (double)stage->took_ns / 1e9);
 	}
 }
 

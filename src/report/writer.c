@@ -93,6 +93,7 @@ void np_column_heading(struct np_buf *out, const struct np_column *column)
 	size_t unit_len = np_str_of(unit).len;
 	bool told = np_str_ends(name, np_str_of(unit)) && name.len > unit_len &&
 	            name.ptr[name.len - unit_len - 1] == '_';
+	told = told || np_str_is(name, "seconds");
 	if (*unit && (!told || translated)) {
 		np_buf_add_cstr(out, " (");
 		np_text_safe(out, np_str_of(unit));
