@@ -278,3 +278,22 @@ void np_remove_tree(const char *path)
 {
 	(void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
+
+enum np_status np_stdin_slurp(struct np_buf *out, size_t max_bytes, struct np_err *err)
+{
+	char bytes[8192];
+	out->max_bytes = max_bytes;
+	for (;;) {
+		ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return np_err_sys(err, errno, "stdin", "read");
+		if (got == 0)
+			return NP_OK;
+		np_buf_add(out, bytes, (size_t)got);
+		if (out->failed)
+			return np_err_set(err, NP_E_LIMIT, "stdin", "is larger than %zu MiB",
+			                  max_bytes >> 20);
+	}
+}

@@ -63,6 +63,9 @@ np_str np_path_base(const char *path);
 enum np_status np_file_slurp(struct np_arena *arena, const char *path, size_t max_bytes,
                              np_str *out, struct np_err *err);
 
+/* All of standard input, at most max_bytes, behind what `out` holds. E_IO, E_LIMIT. */
+enum np_status np_stdin_slurp(struct np_buf *out, size_t max_bytes, struct np_err *err);
+
 /*
  * A file that appears under `path` only when it is complete: begin, write to
  * `file`, then commit (flush, fsync, rename) or abort. What is no regular file

@@ -1,9 +1,7 @@
 #include "collect/devices.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fs.h"
 #include "report/lang.h"
@@ -87,24 +85,6 @@ static enum np_status ask(void *ctx, size_t i, struct np_transport *transport, s
 	                      &work->sources[i].set, err);
 }
 
-static enum np_status read_stdin(struct np_buf *out, struct np_err *err)
-{
-	char bytes[8192];
-	out->max_bytes = MAX_TEXT;
-	for (;;) {
-		ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return np_err_sys(err, errno, "stdin", "read");
-		if (got == 0)
-			return NP_OK;
-		np_buf_add(out, bytes, (size_t)got);
-		if (out->failed)
-			return np_err_set(err, NP_E_LIMIT, "stdin", "is too large");
-	}
-}
-
 static enum np_status read_recorded(struct source *source, struct np_err *err)
 {
 	struct np_buf bytes = {0};
@@ -113,7 +93,7 @@ static enum np_status read_recorded(struct source *source, struct np_err *err)
 	if (is_stdin)
 		source->name = "stdin";
 	enum np_status status =
-		is_stdin ? read_stdin(&bytes, err)
+		is_stdin ? np_stdin_slurp(&bytes, MAX_TEXT, err)
 			 : np_file_slurp(&source->set.arena, source->name, MAX_TEXT, &text, err);
 	if (status == NP_OK)
 		status = np_npu_parse(is_stdin ? np_buf_str(&bytes) : text, source->name,

@@ -1,9 +1,7 @@
 #include "collect/hostlist.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fs.h"
 
@@ -291,25 +289,6 @@ enum np_status np_hosts_parse_lines(struct np_hosts *self, np_str text, const ch
 	return NP_OK;
 }
 
-static enum np_status read_stdin(struct np_buf *out, struct np_err *err)
-{
-	char bytes[8192];
-	out->max_bytes = NP_HOSTS_FILE_MAX;
-	for (;;) {
-		ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return np_err_sys(err, errno, "stdin", "read");
-		if (got == 0)
-			return NP_OK;
-		np_buf_add(out, bytes, (size_t)got);
-		if (out->failed)
-			return np_err_set(err, NP_E_LIMIT, "stdin", "is larger than %d MiB",
-			                  NP_HOSTS_FILE_MAX >> 20);
-	}
-}
-
 enum np_status np_hosts_read(struct np_hosts *self, const char *path, struct np_err *err)
 {
 	np_str text = {0};
@@ -318,7 +297,7 @@ enum np_status np_hosts_read(struct np_hosts *self, const char *path, struct np_
 		return np_hosts_parse_lines(self, text, path, err);
 	}
 	struct np_buf bytes = {0};
-	enum np_status status = read_stdin(&bytes, err);
+	enum np_status status = np_stdin_slurp(&bytes, NP_HOSTS_FILE_MAX, err);
 	if (status == NP_OK)
 		status = np_hosts_parse_lines(self, np_buf_str(&bytes), "stdin", err);
 	np_buf_release(&bytes);
